@@ -42,6 +42,7 @@ use crate::edge::part::{self, Base, Hub, Loop, Part, turn_parts};
 use crate::edge::pipes::Pipes;
 use crate::edge::signals::Signals;
 use crate::edge::wait::{Interests, Ready};
+use crate::edge::workers::Pool;
 use crate::error::Error;
 use crate::event::{Reporter, SessionEvent};
 use crate::files::{self, Files};
@@ -100,6 +101,8 @@ pub struct DisplaySide<'a> {
     place: Option<String>,
     /// Put before windows' titles.
     title_prefix: String,
+    /// Opens what is large.
+    workers: Option<Pool>,
 }
 
 /// One program's connection to the compositor.
@@ -143,6 +146,7 @@ impl Loop for DisplaySide<'_> {
             &mut self.showing,
             &mut self.tray,
             &mut self.pipes,
+            &mut self.workers,
             &mut self.connections,
             &mut self.back,
         ];
@@ -233,6 +237,7 @@ impl<'a> DisplaySide<'a> {
             gauges: Gauges::new(Half::Display, stats),
             place: None,
             title_prefix: String::new(),
+            workers: None,
         };
         side.tell_news();
         side
@@ -360,6 +365,7 @@ impl<'a> DisplaySide<'a> {
     /// What the link or the compositor did, a signal, a failing system call.
     pub fn run(mut self) -> Result<Outcome, Error> {
         descriptors::raise();
+        self.workers = Pool::new(DECODERS);
         let result = part::run(&mut self);
         if let Some(microphone) = self.microphone.take() {
             microphone.end(&self.hub.reporter);
@@ -558,6 +564,7 @@ impl<'a> DisplaySide<'a> {
         let config = Config {
             clock_start_ns: self.hub.clock.origin().0,
             probe: self.gauges.trace.probe(connection),
+            workers: self.workers.as_ref().map(Pool::workers).unwrap_or_default(),
             allow: Some(self.allow.clone()),
             title_prefix: self.title_prefix.clone(),
             ..Config::default()
@@ -844,6 +851,8 @@ fn interest(output: &OutBuffer) -> PollFlags {
 /// How long to wait, when the compositor closed a program's connection without an error, for it to close all of them: a
 /// compositor that ends must not end the programs.
 const LAST_BREATH: Duration = Duration::from_millis(500);
+/// Threads that open content: of one program one at a time.
+const DECODERS: usize = 2;
 /// A link that brought nothing for this long is silent: two pings are missing.
 const SILENT: Duration = Duration::from_millis(1500);
 /// Bytes of updates after which the programs' total is checked within a turn.

@@ -53,17 +53,26 @@ pub trait Recorder: fmt::Debug + Send + Sync {
 
 /// Where a half's spans go, if anywhere.
 #[derive(Clone, Debug, Default)]
-pub struct Probe(Option<Arc<dyn Recorder>>);
+pub struct Probe {
+    recorder: Option<Arc<dyn Recorder>>,
+    /// Who is looked at.
+    thread: usize,
+}
 
 impl Probe {
     /// Spans go to `recorder`.
     pub fn new(recorder: Arc<dyn Recorder>) -> Self {
-        Self(Some(recorder))
+        Self { recorder: Some(recorder), thread: 0 }
     }
 
     /// The time, if somebody wants to know.
     pub(crate) fn begin(&self) -> Option<HostTime> {
-        self.0.as_ref().map(|recorder| recorder.now())
+        self.recorder.as_ref().map(|recorder| recorder.now())
+    }
+
+    /// For a worker: no thread at work there is the run loop's.
+    pub(crate) fn elsewhere(&self) -> Self {
+        Self { thread: 1, ..self.clone() }
     }
 
     /// What began at `begun` has ended.
@@ -74,19 +83,16 @@ impl Probe {
         (surface, seq): (WireId, u64),
         bytes: u64,
     ) {
-        if let (Some(recorder), Some(start)) = (&self.0, begun) {
-            recorder.record(Span { stage, thread: 0, surface, seq, start, bytes });
+        let thread = self.thread;
+        if let (Some(recorder), Some(start)) = (&self.recorder, begun) {
+            recorder.record(Span { stage, thread, surface, seq, start, bytes });
         }
     }
 
     /// For the encoder of an update.
     pub(crate) fn encoding(&self, surface: WireId, seq: u64) -> Option<Encoding<'_>> {
-        self.0.as_deref().map(|recorder| Encoding { recorder, surface, seq, elsewhere: false })
-    }
-
-    /// The same, where none of its threads is the run loop's.
-    pub(crate) fn encoding_elsewhere(&self, surface: WireId, seq: u64) -> Option<Encoding<'_>> {
-        self.0.as_deref().map(|recorder| Encoding { recorder, surface, seq, elsewhere: true })
+        let first = self.thread;
+        self.recorder.as_deref().map(|recorder| Encoding { recorder, surface, seq, first })
     }
 }
 
@@ -95,7 +101,8 @@ pub(crate) struct Encoding<'a> {
     recorder: &'a dyn Recorder,
     surface: WireId,
     seq: u64,
-    elsewhere: bool,
+    /// The number of the thread that calls the encoder.
+    first: usize,
 }
 
 impl Watch for Encoding<'_> {
@@ -105,7 +112,7 @@ impl Watch for Encoding<'_> {
 
     fn encoded(&self, thread: usize, start: u64, bytes: usize) {
         let (surface, seq, start) = (self.surface, self.seq, HostTime(start));
-        let thread = thread + usize::from(self.elsewhere);
+        let thread = thread + self.first;
         self.recorder.record(Span { stage: Stage::Encode, thread, surface, seq, start, bytes: bytes as u64 });
     }
 }

@@ -4,12 +4,13 @@
 //! while it is done, and gives that back with what it made. It is begun once at most, by the crew, or by who cannot wait
 //! for that; without a crew at once. Invariant: what is made does not depend on who does the work, or when.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use wayferry_pixels::Workspace;
+use wayferry_pixels::{Decoder, Workspace};
 
 /// Something to be done.
 pub type Task = Box<dyn FnOnce() + Send>;
@@ -139,6 +140,12 @@ impl Stop {
 pub(crate) fn workspace() -> Workspace {
     thread_local!(static WORKSPACE: Workspace = Workspace::default());
     WORKSPACE.with(Workspace::clone)
+}
+
+/// What this thread decodes with.
+pub(crate) fn decoder<T>(decode: impl FnOnce(&mut Decoder) -> T) -> T {
+    thread_local!(static DECODER: RefCell<Decoder> = RefCell::default());
+    DECODER.with_borrow_mut(decode)
 }
 
 /// As if the caller had done the work itself.

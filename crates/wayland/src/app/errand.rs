@@ -55,7 +55,7 @@ impl Errand {
         if !painter.has_begun() && !stop.is_asked() {
             painter.begin(&mut means, videos.map(|room| Screen { codec: &mut codec, room }));
         }
-        let watch = probe.encoding_elsewhere(surface, painter.next_update().0);
+        let watch = probe.encoding(surface, painter.next_update().0);
         let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
         let mut painted = None;
         while painted.is_none() && painter.has_begun() && !painter.awaits_frames() && !stop.is_asked() {

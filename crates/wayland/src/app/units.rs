@@ -137,7 +137,7 @@ impl Connection {
             credit: *self.pacing.credit(),
             videos: self.offering.desk().video.then_some(videos),
             surface: surface.wire,
-            probe: self.config.probe.clone(),
+            probe: self.config.probe.elsewhere(),
         };
         Some(workers.start(|stop| errand.run(stop)))
     }

@@ -14,6 +14,7 @@ use crate::message::{self, ToApp, ToDisplay, WireId};
 use crate::policy::Handler;
 use crate::trace::Probe;
 use crate::wire::{Arg, InBuffer, OutBuffer};
+use crate::workers::Workers;
 
 use super::captions::Captions;
 use super::cursor::Cursors;
@@ -40,6 +41,8 @@ pub struct Config {
     pub clock_start_ns: u64,
     /// Who wants to know what takes how long.
     pub probe: Probe,
+    /// Who opens content.
+    pub workers: Workers,
     /// Privileged globals that the app side may bind; others are refused to it as if the compositor lacked them.
     /// `None`, the default, leaves that to the app side, which then must be trusted as much as this side is: it
     /// could read the clipboard and type into other windows.
@@ -58,6 +61,7 @@ impl Default for Config {
         Self {
             clock_start_ns: 0,
             probe: Probe::default(),
+            workers: Workers::default(),
             allow: None,
             cursor_theme: std::env::var("XCURSOR_THEME").unwrap_or_else(|_| "default".to_owned()),
             title_prefix: String::new(),
@@ -230,7 +234,7 @@ impl Connection {
         if self.link.output.is_empty() {
             self.state.images.all_announced();
         }
-        if self.end.is_some() || !self.has_work() {
+        if self.end.is_some() || !(self.has_work() || self.updates.is_opening()) {
             return;
         }
         self.turn.room = *room;
@@ -240,7 +244,8 @@ impl Connection {
         while self.may_send() && !self.turn.is_over && self.holds.meet_first(Need::Turn) {
             self.pump(now);
         }
-        match self.updates.open(&mut self.turn.room.open, &self.config.probe) {
+        let Config { workers, probe, .. } = &self.config;
+        match self.updates.open(&mut self.turn.room.open, workers, probe) {
             Ok(false) => {}
             Ok(true) => {
                 self.meet_all_updates();

@@ -29,6 +29,7 @@ mod link;
 mod make;
 mod meaning;
 mod objects;
+mod opening;
 mod ops;
 mod peer;
 mod pings;

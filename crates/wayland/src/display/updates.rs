@@ -13,7 +13,9 @@ use wayferry_proto::{SurfaceId, UpdateHeader, UpdateSeq, fence};
 use crate::action::End;
 use crate::message::WireId;
 use crate::trace::{Probe, Stage};
+use crate::workers::Workers;
 
+use super::opening::Opening;
 use super::surface::Surface;
 use super::videos::Videos;
 
@@ -50,6 +52,8 @@ pub(super) struct Updates {
     stored: HashMap<WireId, BTreeMap<u64, Stored>>,
     /// To be opened first, in the order of their arrival.
     closed: VecDeque<(WireId, u64, Stored)>,
+    /// Before all of those: with a worker.
+    opening: Option<Opening>,
     /// Of what is not open.
     bytes: usize,
     /// Memory of what is open.
@@ -67,6 +71,7 @@ impl Default for Updates {
             book: fence::Updates::new(),
             stored: HashMap::new(),
             closed: VecDeque::new(),
+            opening: None,
             bytes: 0,
             opened: 0,
             given_up: HashSet::new(),
@@ -78,16 +83,16 @@ impl Default for Updates {
 
 /// An update.
 #[derive(Debug)]
-struct Stored {
+pub(super) struct Stored {
     size: Size,
     format: Format,
     fresh: bool,
-    bytes: usize,
+    pub(super) bytes: usize,
     frames: Vec<Frame>,
     /// Chunks that are not open yet.
     chunks: VecDeque<Bytes>,
     opened: Vec<Opened>,
-    memory: usize,
+    pub(super) memory: usize,
     /// What is wrong with it, once that is known.
     wrong: Option<String>,
 }
@@ -109,7 +114,13 @@ impl Stored {
 
     /// Opens chunks until they have used up `room`.
     fn open(&mut self, decoder: &mut Decoder, room: &mut usize) {
+        self.open_unless(decoder, room, || false);
+    }
+
+    /// The same, until it is to stop.
+    pub(super) fn open_unless(&mut self, decoder: &mut Decoder, room: &mut usize, stop: impl Fn() -> bool) {
         while *room > 0
+            && !stop()
             && let Some(chunk) = self.chunks.pop_front()
         {
             *room = room.saturating_sub(LEAST_COST);
@@ -166,6 +177,7 @@ impl Updates {
         let closed = std::mem::take(&mut self.closed).into_iter();
         let (gone, closed): (VecDeque<_>, _) = closed.partition(|(of, ..)| *of == surface);
         self.closed = closed;
+        self.drop_opening(surface);
         let stored = self.stored.remove(&surface).into_iter().flat_map(BTreeMap::into_values);
         for update in stored.chain(gone.into_iter().map(|(.., update)| update)) {
             self.bytes -= update.bytes;
@@ -206,6 +218,9 @@ impl Updates {
         for (wire, update) in stored.chain(self.closed.iter().map(|(wire, _, update)| (*wire, update))) {
             *sizes.entry(wire).or_default() += update.bytes + update.memory;
         }
+        if let Some(opening) = &self.opening {
+            *sizes.entry(opening.surface).or_default() += opening.bytes + opening.memory;
+        }
         sizes
     }
 
@@ -217,6 +232,9 @@ impl Updates {
         let closed = std::mem::take(&mut self.closed).into_iter();
         let (gone, closed): (VecDeque<_>, _) = closed.partition(|(of, ..)| *of == surface);
         self.closed = closed;
+        if let Some(seq) = self.drop_opening(surface) {
+            self.book_as_there(surface, seq)?;
+        }
         for (_, seq, mut update) in gone {
             (self.bytes, self.opened) = (self.bytes - update.bytes, self.opened - update.memory);
             (update.bytes, update.memory) = (0, 0);
@@ -231,16 +249,29 @@ impl Updates {
 
     /// Whether there is something for [`Self::open`] to do.
     pub(super) fn has_closed(&self) -> bool {
-        !self.closed.is_empty()
+        !self.closed.is_empty() && self.opening.is_none()
     }
 
-    /// Opens updates until they have used up `room`, in bytes of memory. Returns whether one has become complete.
-    pub(super) fn open(&mut self, room: &mut usize, probe: &Probe) -> Result<bool, End> {
-        let mut any = false;
+    /// Whether a worker has something that [`Self::open`] is to take back.
+    pub(super) fn is_opening(&self) -> bool {
+        self.opening.is_some()
+    }
+
+    /// Opens updates until they have used up `room`, in bytes of memory, or has workers open them. Returns whether one
+    /// has become complete.
+    pub(super) fn open(&mut self, room: &mut usize, workers: &Workers, probe: &Probe) -> Result<bool, End> {
+        let mut any = self.take_back()?;
         while *room > 0
+            && self.opening.is_none()
             && let Some((surface, seq, mut update)) = self.closed.pop_front()
         {
             if self.opened < self.most_opened {
+                if workers.are_there() {
+                    let most = self.most_opened - self.opened;
+                    self.opening = Some(Opening::begin((surface, seq), update, most, workers, probe));
+                    any |= self.take_back()?;
+                    continue;
+                }
                 let begun = probe.begin();
                 (self.bytes, self.opened) = (self.bytes - update.bytes, self.opened - update.memory);
                 update.open(&mut self.decoder, room);
@@ -257,10 +288,36 @@ impl Updates {
         Ok(any)
     }
 
+    /// Takes back what a worker has opened. Returns whether that is complete.
+    fn take_back(&mut self) -> Result<bool, End> {
+        let Some(update) = self.opening.as_mut().and_then(Opening::poll) else { return Ok(false) };
+        let Some(Opening { surface, seq, bytes, memory, .. }) = self.opening.take() else { return Ok(false) };
+        (self.bytes, self.opened) = (self.bytes - bytes + update.bytes, self.opened - memory + update.memory);
+        if update.chunks.is_empty() {
+            return self.complete(surface, seq, update).map(|()| true);
+        }
+        // There is no memory for the rest now.
+        self.closed.push_front((surface, seq, update));
+        Ok(false)
+    }
+
+    /// What a worker has of a surface is of no more use; gives its number.
+    fn drop_opening(&mut self, surface: WireId) -> Option<u64> {
+        let Opening { seq, bytes, memory, .. } =
+            self.opening.take_if(|opening| opening.surface == surface)?;
+        (self.bytes, self.opened) = (self.bytes - bytes, self.opened - memory);
+        Some(seq)
+    }
+
+    /// Counts an update as there; says whether it is needed.
+    fn book_as_there(&mut self, surface: WireId, seq: u64) -> Result<bool, End> {
+        let wanted = self.book.complete(SurfaceId(surface.0), UpdateSeq(seq));
+        wanted.map_err(|error| End::PeerViolation(error.to_string()))
+    }
+
     /// An update counts as there from now on, unless it is needed no more.
     fn complete(&mut self, surface: WireId, seq: u64, update: Stored) -> Result<(), End> {
-        let wanted = self.book.complete(SurfaceId(surface.0), UpdateSeq(seq));
-        if wanted.map_err(|error| End::PeerViolation(error.to_string()))? {
+        if self.book_as_there(surface, seq)? {
             self.stored.entry(surface).or_default().insert(seq, update);
         } else {
             self.bytes -= update.bytes;

@@ -170,6 +170,7 @@ impl Through {
             cursor_size: 24,
             clock_start_ns: 0,
             probe: wayferry_wayland::trace::Probe::default(),
+            workers: wayferry_wayland::workers::Workers::default(),
             allow: None,
         };
         let now = Time::from_millis(1000);

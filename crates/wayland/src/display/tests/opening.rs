@@ -1,10 +1,14 @@
 //! Large updates: opened a slice at a time, painted at once.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use wayferry_pixels::{Compression, Content, Draft, Encoder, Format};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 
 use crate::message::{ToApp, ToDisplay, UnitContent, WireId};
+use crate::workers::Workers;
+use crate::workers::slow::Slow;
 
 use super::super::Room;
 use super::rig::{Rig, size};
@@ -249,6 +253,94 @@ proptest! {
         prop_assert_eq!(rig.connection.updates.memory(), (0, 0));
         prop_assert_eq!(rig.end(), None);
     }
+}
+
+/// A crew that does nothing by itself opens its content.
+fn with_crew(rig: &mut Rig) -> Arc<Slow> {
+    let crew = Arc::new(Slow::default());
+    rig.connection.config.workers = Workers::new(Arc::<Slow>::clone(&crew));
+    crew
+}
+
+/// All that the crew opens, as it comes back.
+fn open_by(rig: &mut Rig, crew: &Slow) {
+    rig.work(Room::default());
+    while rig.connection.next_timeout() == Some(Time::ZERO) || crew.work(0) {
+        rig.work(Room::default());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// As without workers, whenever they are done.
+    #[test]
+    fn parts_that_workers_open_are_shown_once_and_whole(
+        order in Just((0..8usize).collect::<Vec<_>>()).prop_shuffle(),
+        works in prop::collection::vec(any::<bool>(), 8),
+    ) {
+        let mut rig = Rig::new();
+        let (crew, surface) = (with_crew(&mut rig), rig.surface());
+        let contents = [noise(800, 700, 1), noise(800, 700, 2)];
+        let mut draft = fresh(800, 700);
+        let mut things: Vec<Option<Part>> = Vec::new();
+        for (first, content) in [1, 4].into_iter().zip(&contents) {
+            things.extend(parts(&mut draft, surface, first, content.clone()).into_iter().map(Some));
+            things.push(None);
+        }
+        let mut units = [3, 6].into_iter();
+        for (which, works) in order.into_iter().zip(works) {
+            match things[which].take() {
+                Some(part) => arrive(&mut rig, part),
+                None => name(&mut rig, surface, units.next().unwrap()),
+            }
+            rig.work(Room::default());
+            prop_assert!(!works || crew.work(0) || crew.waiting() == 0);
+        }
+        open_by(&mut rig, &crew);
+        let shown: Vec<bool> =
+            rig.shown.iter().zip(&contents).map(|(shown, content)| shown.pixels == content.pixels()).collect();
+        prop_assert_eq!((shown, rig.shown.len()), (vec![true, true], 2));
+        prop_assert_eq!(rig.connection.updates.memory(), (0, 0));
+        prop_assert_eq!(rig.end(), None);
+    }
+}
+
+#[test]
+fn no_turn_is_wanted_while_a_worker_opens_and_small_content_passes() {
+    let mut rig = Rig::new();
+    let (crew, surface, other) = (with_crew(&mut rig), rig.surface(), rig.surface());
+    let content = noise(400, 400, 1);
+    arrive(&mut rig, parts(&mut fresh(400, 400), surface, 1, content.clone()).remove(0));
+    name(&mut rig, surface, 1);
+    rig.work(Room::default());
+    assert_eq!(crew.waiting(), 1);
+    assert_ne!(rig.connection.next_timeout(), Some(Time::ZERO));
+    let small = rig.fresh(other, size(4, 4), [1, 2, 3, 4]);
+    arrive(&mut rig, small);
+    name(&mut rig, other, 1);
+    assert_eq!(rig.shown.len(), 1, "the small one");
+    open_by(&mut rig, &crew);
+    assert!(rig.shown.len() == 2 && rig.shown[1].pixels == content.pixels());
+}
+
+#[test]
+fn what_a_worker_has_goes_with_its_surface_and_is_given_up_like_the_rest() {
+    let mut rig = Rig::new();
+    let (crew, surface, other) = (with_crew(&mut rig), rig.surface(), rig.surface());
+    arrive(&mut rig, parts(&mut fresh(400, 400), surface, 1, noise(400, 400, 1)).remove(0));
+    rig.work(Room::default());
+    rig.request(surface, "destroy", vec![]);
+    assert_eq!(rig.connection.updates.memory(), (0, 0));
+    arrive(&mut rig, parts(&mut fresh(400, 400), other, 1, noise(400, 400, 1)).remove(0));
+    rig.work(Room::default());
+    assert_eq!((crew.waiting(), rig.connection.taken().waiting_surfaces), (2, 1));
+    assert!(rig.connection.give_up_updates(rig.now));
+    assert_eq!((rig.connection.updates.memory(), rig.connection.taken().waiting), ((0, 0), 0));
+    name(&mut rig, other, 1);
+    open_by(&mut rig, &crew);
+    assert!(rig.shown.is_empty() && rig.take_reported().contains(&ToApp::Refresh { surface: other }));
+    rig.assert_alive();
 }
 
 /// What waits is given up; its unit is not shown, and the whole content is asked for.
