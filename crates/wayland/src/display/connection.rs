@@ -24,6 +24,7 @@ use super::intake::{Intake, MAX_WAITING};
 use super::link::Link;
 use super::objects::Objects;
 use super::ops::{self, known};
+use super::painting::Painting;
 use super::peer::Peer;
 use super::put_off::PutOff;
 use super::shm::Shm;
@@ -86,6 +87,8 @@ pub struct Connection {
     pub(super) memory: Memory,
     pub(super) shm: Shm,
     pub(super) updates: Updates,
+    /// Contents that a worker paints.
+    pub(super) painting: Option<Painting>,
     pub(super) put_off: PutOff,
     pub(super) state: State,
     pub(super) turn: Turn,
@@ -118,6 +121,7 @@ impl Connection {
             memory: Memory::default(),
             shm: Shm::default(),
             updates: Updates::default(),
+            painting: None,
             put_off: PutOff::default(),
             state,
             turn: Turn::default(),
@@ -234,9 +238,10 @@ impl Connection {
         if self.link.output.is_empty() {
             self.state.images.all_announced();
         }
-        if self.end.is_some() || !(self.has_work() || self.updates.is_opening()) {
+        if self.end.is_some() || !(self.has_work() || self.is_lending()) {
             return;
         }
+        self.take_painted();
         self.turn.room = *room;
         self.turn.is_over = false;
         self.pump(now);
@@ -257,8 +262,15 @@ impl Connection {
     }
 
     fn has_work(&self) -> bool {
-        let waits = self.holds.has_ready() || self.holds.is_needed(&Need::Turn);
+        // One unit is painted at a time.
+        let waits_for_turn = self.painting.is_none() && self.holds.is_needed(&Need::Turn);
+        let waits = self.holds.has_ready() || waits_for_turn;
         (waits && !self.is_clogged()) || self.updates.has_closed()
+    }
+
+    /// Whether workers have something that comes back in [`Self::work`].
+    fn is_lending(&self) -> bool {
+        self.painting.is_some() || self.updates.is_opening()
     }
 
     /// Whether more may be said to the compositor.

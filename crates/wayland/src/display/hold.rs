@@ -45,6 +45,8 @@ pub(crate) enum Need {
     Blob(u128),
     /// The compositor has released a buffer of this surface.
     Buffer(WireId),
+    /// The contents of this surface's unit are painted.
+    Painted(WireId),
     /// There is time for something that takes long.
     Turn,
 }

@@ -6,12 +6,13 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use wayferry_pixels::Content;
+use wayferry_pixels::{Content, Size};
 use wayferry_proto::Time;
 
 use crate::message::WireId;
 
 use super::buffers::Pool;
+use super::ground::{Ground, Painted};
 use super::videos::Videos;
 
 /// A surface counts as hidden when the compositor has not asked for a frame for so long.
@@ -48,6 +49,17 @@ pub(super) struct Surface {
     pub(super) lost: Option<Lost>,
     /// Grows with each content that is painted, over all surfaces.
     pub(super) painted: u64,
+    /// What it shows while a worker has its content.
+    lent: Option<Shown>,
+    /// What a worker has painted for the next unit.
+    pub(super) ahead: Option<Painted>,
+}
+
+/// What a surface shows whose content is not here.
+#[derive(Debug, Clone, Copy)]
+struct Shown {
+    is_mapped: bool,
+    pixels: Option<Size>,
 }
 
 /// How far a content that was dropped is from coming again.
@@ -102,7 +114,32 @@ impl Surface {
             refused: 0,
             lost: None,
             painted: 0,
+            lent: None,
+            ahead: None,
         }
+    }
+
+    /// The content, to be painted on; it [comes back](Self::come_back) before anything else is done to it.
+    pub(super) fn lend(&mut self) -> Ground {
+        self.lent = Some(Shown { is_mapped: self.is_mapped(), pixels: self.pixels() });
+        Ground { content: self.content.take(), videos: std::mem::take(&mut self.videos) }
+    }
+
+    /// The content is back, painted.
+    pub(super) fn come_back(&mut self, ground: Ground, painted: &Painted) {
+        self.lent = None;
+        Ground { content: self.content, videos: self.videos } = ground;
+        if painted.is_new {
+            self.pool.reset();
+            self.lost = None;
+        } else {
+            self.pool.changed(&painted.changed);
+        }
+    }
+
+    /// The size of its content, wherever that is.
+    pub(super) fn pixels(&self) -> Option<Size> {
+        self.content.as_ref().map(Content::size).or(self.lent.and_then(|shown| shown.pixels))
     }
 
     /// Whether a frame callback should go with the next commit; it counts as sent.
@@ -147,7 +184,7 @@ impl Surface {
 
     /// Whether there is something to be seen of it.
     pub(super) fn is_mapped(&self) -> bool {
-        self.content.is_some() || self.lost.is_some()
+        self.content.is_some() || self.lost.is_some() || self.lent.is_some_and(|shown| shown.is_mapped)
     }
 
     /// Whether the app side is to be asked for the whole content: it was dropped, and is needed now. It counts as

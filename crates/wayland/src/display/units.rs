@@ -12,11 +12,12 @@ use crate::policy::Handler;
 use crate::trace::Stage;
 use crate::wire::Arg;
 
-use super::connection::{Connection, no_memory, wrong};
+use super::connection::{Config, Connection, no_memory, wrong};
 use super::hold::{Claim, Key, Need};
 use super::meaning::Place;
 use super::objects::Own;
 use super::ops::{self, ints, known};
+use super::painting::{Order, Painting};
 use super::updates::Applied;
 use super::waiting::Waiting;
 
@@ -184,12 +185,62 @@ impl Connection {
             return Some(Need::Buffer(surface));
         }
         let cost = self.cost(unit);
+        if cost > LARGE && !self.is_clogged() && self.may_lend(unit) {
+            if self.painting.is_none() {
+                self.lend_contents(unit);
+                return Some(Need::Painted(unit.surface));
+            }
+            self.turn.is_over = true;
+            return Some(Need::Turn);
+        }
         if self.is_clogged() || (cost > LARGE && self.turn.room.paint == 0) {
             self.turn.is_over = true;
             return Some(Need::Turn);
         }
         self.turn.room.paint = self.turn.room.paint.saturating_sub(cost);
         None
+    }
+
+    /// Whether there are workers who can paint the unit: it is known to be the next that its surfaces show.
+    fn may_lend(&self, unit: &Unit) -> bool {
+        self.config.workers.are_there() && self.put_off.is_empty() && self.is_plain(unit)
+    }
+
+    fn is_plain(&self, unit: &Unit) -> bool {
+        let plain = |surface: &super::surface::Surface| surface.lost.is_none() && surface.refused == 0;
+        let own = self.surfaces.get(&unit.surface).is_none_or(plain);
+        own && !self.updates.gave_up(unit.surface) && unit.children.iter().all(|child| self.is_plain(child))
+    }
+
+    /// Gives the contents of a unit to a worker, with what is to be painted on them.
+    fn lend_contents(&mut self, unit: &Unit) {
+        let mut orders = Vec::new();
+        self.list_orders(unit, &mut orders);
+        let Config { workers, probe, .. } = &self.config;
+        self.painting = Some(Painting::begin(unit.surface, orders, workers, probe));
+    }
+
+    fn list_orders(&mut self, unit: &Unit, orders: &mut Vec<Order>) {
+        unit.children.iter().for_each(|child| self.list_orders(child, orders));
+        if let UnitContent::Update(seq) = unit.content
+            && let Some(surface) = self.surfaces.get_mut(&unit.surface)
+        {
+            let updates = self.updates.take(unit.surface, seq.0);
+            orders.push((unit.surface, surface.lend(), updates));
+        }
+    }
+
+    /// Takes back contents that a worker has painted: their unit waits for no more.
+    pub(super) fn take_painted(&mut self) {
+        let Some(contents) = self.painting.as_mut().and_then(Painting::poll) else { return };
+        let Some(Painting { top, .. }) = self.painting.take() else { return };
+        for (wire, ground, painted) in contents {
+            if let Some(surface) = self.surfaces.get_mut(&wire) {
+                surface.come_back(ground, &painted);
+                surface.ahead = Some(painted);
+            }
+        }
+        self.holds.meet(Need::Painted(top));
     }
 
     /// About how many bytes of memory are touched to paint a unit.
@@ -393,7 +444,7 @@ impl Connection {
     /// A surface goes, or goes elsewhere: its parent's next commit has what it covered drawn again. Compositors that do not do
     /// that by themselves rely on the damage of programs, of which only pixels that differ have come here.
     pub(super) fn uncover(&mut self, child: &super::surface::Surface) {
-        let parent = child.parent.filter(|_| child.content.is_some() || child.lost.is_some());
+        let parent = child.parent.filter(|_| child.is_mapped());
         if let Some(parent) = parent.and_then(|parent| self.surfaces.get_mut(&parent)) {
             parent.uncovered = true;
         }

@@ -15,6 +15,7 @@ use crate::message::WireId;
 use crate::trace::{Probe, Stage};
 use crate::workers::Workers;
 
+use super::ground::{Ground, Painted};
 use super::opening::Opening;
 use super::surface::Surface;
 use super::videos::Videos;
@@ -24,7 +25,7 @@ use super::videos::Videos;
 const MAX_UPDATE_BYTES: usize = 384 << 20;
 
 /// Memory that opened chunks may take before their updates are painted, of one app connection: several screens.
-const MAX_OPENED_BYTES: usize = 128 << 20;
+pub(super) const MAX_OPENED_BYTES: usize = 128 << 20;
 
 /// Updates in succession that cannot be painted, of one surface: that is no accident any more.
 const MAX_REFUSED: u32 = 3;
@@ -354,23 +355,13 @@ impl Updates {
     /// does it by what builds on that; the content is to be asked for again.
     pub(super) fn apply(&mut self, wire: WireId, surface: &mut Surface, seq: u64) -> Result<Applied, End> {
         let mut applied = Applied::default();
-        if self.given_up.contains(&wire) {
-            self.stored.entry(wire).or_default();
+        if let Some(ahead) = surface.ahead.take() {
+            applied.add(&settle(wire, surface, ahead)?);
         }
-        let Some(stored) = self.stored.get_mut(&wire) else { return Ok(applied) };
-        let later = stored.split_off(&seq.saturating_add(1));
-        let mut updates: Vec<(u64, Stored)> = std::mem::replace(stored, later).into_iter().collect();
-        let mut room = self.most_opened;
-        for (_, update) in &mut updates {
-            self.bytes -= update.bytes;
-            self.opened -= update.memory;
-            update.open(&mut self.decoder, &mut room);
-        }
-        // Nothing is left of what comes before one that begins anew.
-        let first = updates.iter().rposition(|(_, update)| update.fresh).unwrap_or(0);
-        let mut updates = updates.split_off(first);
+        let gave_up = self.given_up.remove(&wire);
+        let updates = self.take(wire, seq);
         let builds = updates.first().is_some_and(|(_, update)| !update.fresh);
-        let gone = self.given_up.remove(&wire) && (builds || updates.is_empty());
+        let gone = gave_up && (builds || updates.is_empty());
         if gone {
             surface.lose();
         }
@@ -379,31 +370,34 @@ impl Updates {
                 return Ok(applied);
             }
             if surface.lost.is_some() {
-                (applied.wanted, applied.missing) = (surface.ask_again(), true);
+                (applied.wanted, applied.missing) = (applied.wanted | surface.ask_again(), true);
                 return Ok(applied);
             }
         }
-        let (painted, mut wrong) = (!updates.is_empty(), fault(surface, &updates));
-        for (seq, mut update) in updates.drain(..) {
-            if wrong.is_some() {
-                break;
-            }
-            match paint(&mut self.decoder, surface, &mut update) {
-                Ok(region) => applied.changed.union(&region),
-                Err(what) => wrong = Some((seq, what)),
-            }
-        }
-        if let Some((seq, what)) = wrong {
-            surface.videos.clear();
-            surface.refused += 1;
-            applied.wanted = true;
-            if surface.refused > MAX_REFUSED {
-                return Err(End::PeerViolation(format!("update {seq} of surface {}: {what}", wire.0)));
-            }
-        } else if painted {
-            surface.refused = 0;
-        }
+        let mut ground = surface.lend();
+        let painted = paint_all(&mut self.decoder, &mut ground, updates, self.most_opened);
+        surface.come_back(ground, &painted);
+        applied.add(&settle(wire, surface, painted)?);
         Ok(applied)
+    }
+
+    /// The updates that bring a surface's content up to one, from the last that begins anew.
+    pub(super) fn take(&mut self, wire: WireId, seq: u64) -> Vec<(u64, Stored)> {
+        let Some(stored) = self.stored.get_mut(&wire) else { return Vec::new() };
+        let later = stored.split_off(&seq.saturating_add(1));
+        let mut updates: Vec<(u64, Stored)> = std::mem::replace(stored, later).into_iter().collect();
+        for (_, update) in &updates {
+            self.bytes -= update.bytes;
+            self.opened -= update.memory;
+        }
+        // Nothing is left of what comes before one that begins anew.
+        let first = updates.iter().rposition(|(_, update)| update.fresh).unwrap_or(0);
+        updates.split_off(first)
+    }
+
+    /// Whether some of a surface's were given up.
+    pub(super) fn gave_up(&self, wire: WireId) -> bool {
+        self.given_up.contains(&wire)
     }
 }
 
@@ -431,10 +425,58 @@ pub(super) struct Applied {
     pub(super) missing: bool,
 }
 
+impl Applied {
+    fn add(&mut self, other: &Self) {
+        self.changed.union(&other.changed);
+        self.wanted |= other.wanted;
+        self.missing |= other.missing;
+    }
+}
+
+/// Takes note of what painting has come to.
+fn settle(wire: WireId, surface: &mut Surface, painted: Painted) -> Result<Applied, End> {
+    let wanted = painted.wrong.is_some();
+    if let Some((seq, what)) = painted.wrong {
+        surface.videos.clear();
+        surface.refused += 1;
+        if surface.refused > MAX_REFUSED {
+            return Err(End::PeerViolation(format!("update {seq} of surface {}: {what}", wire.0)));
+        }
+    } else if painted.any {
+        surface.refused = 0;
+    }
+    Ok(Applied { changed: painted.changed, wanted, missing: false })
+}
+
+/// Paints updates, in their sequence. What of them is closed is opened first, up to so many bytes of memory.
+pub(super) fn paint_all(
+    decoder: &mut Decoder,
+    ground: &mut Ground,
+    mut updates: Vec<(u64, Stored)>,
+    mut room: usize,
+) -> Painted {
+    updates.iter_mut().for_each(|(_, update)| update.open(decoder, &mut room));
+    let (any, wrong) = (!updates.is_empty(), fault(ground, &updates));
+    let mut painted = Painted { any, wrong, ..Painted::default() };
+    for (seq, mut update) in updates {
+        if painted.wrong.is_some() {
+            break;
+        }
+        match paint(decoder, ground, &mut update) {
+            Ok((region, is_new)) => {
+                painted.changed.union(&region);
+                painted.is_new |= is_new;
+            }
+            Err(what) => painted.wrong = Some((seq, what)),
+        }
+    }
+    painted
+}
+
 /// What is wrong with the first of these updates that cannot be painted, and which that is. It is not known before of
 /// frames of videos, which are in the first update of a unit, and of what there was no memory for.
-fn fault(surface: &Surface, updates: &[(u64, Stored)]) -> Option<(u64, String)> {
-    let mut shape = shape(surface);
+fn fault(ground: &Ground, updates: &[(u64, Stored)]) -> Option<(u64, String)> {
+    let mut shape = shape(ground);
     updates.iter().find_map(|(seq, update)| {
         let fault = update.fault(shape);
         shape = Some((update.size, update.format));
@@ -442,30 +484,25 @@ fn fault(surface: &Surface, updates: &[(u64, Stored)]) -> Option<(u64, String)> 
     })
 }
 
-fn shape(surface: &Surface) -> Option<(Size, Format)> {
-    surface.content.as_ref().map(|content| (content.size(), content.format()))
+fn shape(ground: &Ground) -> Option<(Size, Format)> {
+    ground.content.as_ref().map(|content| (content.size(), content.format()))
 }
 
-/// Paints one update; gives what changed, or what is wrong with it.
-fn paint(decoder: &mut Decoder, surface: &mut Surface, update: &mut Stored) -> Result<Region, String> {
+/// Paints one update; gives what changed, and whether it is another content, or what is wrong with it.
+fn paint(decoder: &mut Decoder, ground: &mut Ground, update: &mut Stored) -> Result<(Region, bool), String> {
     let mut room = usize::MAX;
     update.open(decoder, &mut room);
-    if let Some(what) = update.fault(shape(surface)) {
+    if let Some(what) = update.fault(shape(ground)) {
         return Err(what);
     }
-    match surface.content.as_mut().filter(|_| !update.fresh) {
-        Some(content) => {
-            let region = paint_on(decoder, content, &mut surface.videos, update)?;
-            surface.pool.changed(&region);
-            Ok(region)
-        }
+    match ground.content.as_mut().filter(|_| !update.fresh) {
+        Some(content) => Ok((paint_on(decoder, content, &mut ground.videos, update)?, false)),
         None => {
             let mut content = Content::new(update.size, update.format);
-            surface.videos.clear();
-            paint_on(decoder, &mut content, &mut surface.videos, update)?;
-            surface.pool.reset();
-            (surface.content, surface.lost) = (Some(content), None);
-            Ok(Region::full(update.size))
+            ground.videos.clear();
+            paint_on(decoder, &mut content, &mut ground.videos, update)?;
+            ground.content = Some(content);
+            Ok((Region::full(update.size), true))
         }
     }
 }
@@ -490,14 +527,14 @@ fn paint_on(
 #[cfg(all(test, feature = "video"))]
 #[derive(Debug)]
 pub(crate) struct Screen {
-    surface: Surface,
+    ground: Ground,
     decoder: Decoder,
 }
 
 #[cfg(all(test, feature = "video"))]
 impl Screen {
     pub(crate) fn new() -> Self {
-        Self { surface: Surface::new(6), decoder: Decoder::new() }
+        Self { ground: Ground::default(), decoder: Decoder::new() }
     }
 
     /// Takes one update in.
@@ -505,10 +542,10 @@ impl Screen {
         let chunks = update.chunks.iter().cloned().map(Bytes::from).collect();
         let mut stored = Stored::new(update.size, update.format, update.fresh, chunks);
         stored.open(&mut self.decoder, &mut usize::MAX.clone());
-        paint(&mut self.decoder, &mut self.surface, &mut stored).map(drop)
+        paint(&mut self.decoder, &mut self.ground, &mut stored).map(drop)
     }
 
     pub(crate) fn pixels(&self) -> &[u8] {
-        self.surface.content.as_ref().map_or(&[], |content| content.pixels())
+        self.ground.content.as_ref().map_or(&[], |content| content.pixels())
     }
 }

@@ -143,7 +143,7 @@ impl Connection {
     /// How large a window is whose program does not say it.
     fn surface_size(&self, window: WireId) -> Option<[i32; 2]> {
         let surface = self.surfaces.get(&window)?;
-        let pixels = surface.content.as_ref()?.size();
+        let pixels = surface.pixels()?;
         Some(surface.extent.of([pixels.width(), pixels.height()].map(u32::cast_signed)))
     }
 

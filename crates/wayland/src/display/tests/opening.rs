@@ -343,6 +343,86 @@ fn what_a_worker_has_goes_with_its_surface_and_is_given_up_like_the_rest() {
     rig.assert_alive();
 }
 
+/// Opens all that has arrived, and has the unit that waits painted: that is with the crew.
+fn lent(rig: &mut Rig, crew: &Slow) {
+    while rig.connection.painting.is_none() {
+        assert!(crew.work(0), "it is never painted");
+        rig.work(Room::default());
+    }
+    assert_eq!(crew.waiting(), 1);
+}
+
+#[test]
+fn a_large_unit_is_painted_by_a_worker_and_small_ones_pass() {
+    let mut rig = Rig::new();
+    let (crew, surface) = (with_crew(&mut rig), rig.surface());
+    let mut draft = fresh(800, 700);
+    let contents = [1, 2].map(|salt| noise(800, 700, salt));
+    for (first, content) in [1, 4].into_iter().zip(&contents) {
+        parts(&mut draft, surface, first, content.clone())
+            .into_iter()
+            .for_each(|part| arrive(&mut rig, part));
+        name(&mut rig, surface, first + 2);
+        rig.work(Room::default());
+        lent(&mut rig, &crew);
+        assert_ne!(rig.connection.next_timeout(), Some(Time::ZERO));
+        let other = rig.surface();
+        let small = rig.fresh(other, size(4, 4), [1, 2, 3, 4]);
+        arrive(&mut rig, small);
+        name(&mut rig, other, 1);
+        let shown = rig.shown.len();
+        assert_eq!(rig.shown[shown - 1].pixels.len(), 4 * 4 * 4, "the small one");
+        open_by(&mut rig, &crew);
+        assert!(rig.shown.len() == shown + 1 && rig.shown[shown].pixels == content.pixels());
+    }
+    assert_eq!(rig.connection.updates.memory(), (0, 0));
+}
+
+#[test]
+fn a_surface_may_go_while_its_content_is_painted() {
+    let mut rig = Rig::new();
+    let (crew, surface) = (with_crew(&mut rig), rig.surface());
+    parts(&mut fresh(800, 700), surface, 1, noise(800, 700, 1))
+        .into_iter()
+        .for_each(|part| arrive(&mut rig, part));
+    name(&mut rig, surface, 3);
+    rig.work(Room::default());
+    lent(&mut rig, &crew);
+    rig.request(surface, "destroy", vec![]);
+    open_by(&mut rig, &crew);
+    assert!(rig.shown.is_empty() && rig.connection.painting.is_none());
+    assert_eq!(rig.connection.updates.memory(), (0, 0));
+    rig.assert_alive();
+}
+
+#[test]
+fn what_a_worker_cannot_paint_is_asked_for_again() {
+    let mut rig = Rig::new();
+    let (crew, surface) = (with_crew(&mut rig), rig.surface());
+    let mut draft = fresh(800, 700);
+    let mut show = |rig: &mut Rig, first, salt, bad: bool| {
+        let mut update = parts(&mut draft, surface, first, noise(800, 700, salt));
+        if bad {
+            update[1].1.push(vec![9; 20_000]);
+        }
+        update.into_iter().for_each(|part| arrive(rig, part));
+        name(rig, surface, first + 2);
+        open_by(rig, &crew);
+        if bad {
+            draft.renew();
+        }
+        rig.take_reported().contains(&ToApp::Refresh { surface })
+    };
+    assert!(!show(&mut rig, 1, 1, false) && show(&mut rig, 4, 2, true) && !show(&mut rig, 7, 3, false));
+    let shown: Vec<bool> = [1, 1, 3]
+        .iter()
+        .zip(&rig.shown)
+        .map(|(salt, shown)| shown.pixels == noise(800, 700, *salt).pixels())
+        .collect();
+    assert_eq!(shown, [true; 3]);
+    rig.assert_alive();
+}
+
 /// What waits is given up; its unit is not shown, and the whole content is asked for.
 #[test]
 fn updates_that_are_given_up_are_asked_for_again() {
