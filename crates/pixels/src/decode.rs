@@ -55,6 +55,11 @@ impl Opened {
         pictures + self.body.capacity() + size_of_val(&self.copies[..]) + size_of_val(&self.pieces[..])
     }
 
+    /// Whether it copies: it then builds on the update right before its own.
+    pub fn copies(&self) -> bool {
+        !self.copies.is_empty()
+    }
+
     /// Where it paints.
     pub fn region(&self) -> Region {
         let copies = self.copies.iter().map(|copy| copy.rect);

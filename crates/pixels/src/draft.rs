@@ -40,6 +40,18 @@ pub struct Draft {
     pub(crate) motion: Motion,
     /// The last update, while chunks of it are still to be made from the content.
     pub(crate) making: Option<Making>,
+    cover: Cover,
+}
+
+/// How updates cover those before them.
+#[derive(Default)]
+struct Cover {
+    /// What the next update is to cover.
+    asked: Region,
+    /// Whether the last one does.
+    covers: bool,
+    /// What has to be painted to make up for the last one.
+    painted: Option<Region>,
 }
 
 /// What lies between two contents.
@@ -66,6 +78,7 @@ impl Draft {
             fidelity: Fidelity::default(),
             motion: Motion::default(),
             making: None,
+            cover: Cover::default(),
         }
     }
 
@@ -168,6 +181,49 @@ impl Draft {
         self.fidelity = Fidelity::default();
         self.motion = Motion::default();
         self.making = None;
+        self.cover = Cover::default();
+    }
+
+    /// The next update is to paint this, too, so that it can be applied where the last ones are missing that changed no
+    /// more than this: [`Self::painted`] of all of them. [`Self::covers`] says whether it does.
+    pub fn cover(&mut self, painted: Region) {
+        self.cover.asked = painted;
+    }
+
+    /// Whether the last update can be applied where those are missing that it was to [cover](Self::cover).
+    pub fn covers(&self) -> bool {
+        self.cover.covers
+    }
+
+    /// What a later update has to paint to cover the last one; `None` if none can: it begins anew, copies, has frames of
+    /// videos, or is in many pieces.
+    pub fn painted(&self) -> Option<&Region> {
+        self.cover.painted.as_ref()
+    }
+
+    /// Adds to a plan what it is to cover, and notes what covers that in turn. An update that copies, or that is `alone`,
+    /// covers nothing.
+    pub(crate) fn extend(&mut self, plan: &mut Plan, alone: bool) {
+        let asked = std::mem::take(&mut self.cover.asked);
+        self.cover = Cover::default();
+        let changed = &self.present.changed;
+        let few = plan.rects.len().max(changed.rects().len()) <= MAX_PAINTED;
+        if alone || self.present.fresh || !plan.copies.is_empty() || !few {
+            return;
+        }
+        let mut painted = Region::around(&plan.rects);
+        painted.union(changed);
+        if !asked.is_empty() {
+            let mut all = painted.clone();
+            all.union(&asked);
+            plan.rects = all.clip(self.content.size()).rects().to_vec();
+            self.cover.covers = true;
+            // What is lossy there was perhaps made better, which is lost with the update.
+            if !self.fidelity.is_exact() {
+                painted = all;
+            }
+        }
+        self.cover.painted = Some(painted);
     }
 
     /// Whether an update has begun of which chunks are still to be made, see [`Encoder::step`](crate::Encoder::step).
@@ -326,6 +382,9 @@ pub struct Wants {
     /// Lossy pixels can become exact.
     pub exact: Option<Duration>,
 }
+
+/// Rectangles of an update that can be covered: it is small.
+const MAX_PAINTED: usize = 32;
 
 /// How to get from the past to the present: first the copies, all from the past, then the rectangles.
 pub(crate) struct Plan {

@@ -145,7 +145,8 @@ impl Encoder {
     /// the update up, and the next one says everything.
     pub fn begin(&mut self, draft: &mut Draft) {
         draft.give_up();
-        let plan = draft.plan();
+        let mut plan = draft.plan();
+        draft.extend(&mut plan, false);
         draft.motion = Motion::default();
         let parts = Parts::exact(&plan.rects);
         self.hold(draft, plan, parts, Duration::ZERO);
@@ -160,10 +161,11 @@ impl Encoder {
         videos: Option<&mut dyn Videos>,
     ) {
         draft.give_up();
-        let plan = draft.plan();
+        let mut plan = draft.plan();
         let mut workers = self.workspace.workers(1, self.compression);
         let Some(worker) = workers.first_mut() else { return };
         let frames = frames(draft, &plan, &mut worker.classifier, allowance, videos);
+        draft.extend(&mut plan, !frames.is_empty());
         let spent: usize = frames.iter().map(Begun::expected).sum();
         // What is beside a video does not become a preview because of it.
         let left = allowance.bytes.saturating_sub(spent as u64).max(allowance.bytes / 2);
