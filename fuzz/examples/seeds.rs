@@ -25,7 +25,7 @@ use wayferry_pixels::{Allowance, Compression, Draft, Encoder, Format, Layout, Re
 use wayferry_proto::wire::Writer;
 use wayferry_proto::{
     Capabilities, Config, ConnectionId, Control, Header, HostTime, Listen, Session, Side, SurfaceId, Time,
-    Transmit, UpdateHeader, UpdateSeq,
+    Transmit, UnitHead, UpdateHeader, UpdateSeq,
 };
 use wayferry_video::{Order, Quality, Rate};
 use wayferry_wayland::message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
@@ -77,6 +77,15 @@ const UPDATE: UpdateHeader = UpdateHeader {
     size: (64, 32),
     format: 0,
     fresh: true,
+    covers: 0,
+    unit: None,
+};
+const COVERING: UpdateHeader = UpdateHeader {
+    seq: UpdateSeq(9),
+    fresh: false,
+    covers: 2,
+    unit: Some(UnitHead { number: 5, after: 17, feedback: true }),
+    ..UPDATE
 };
 
 /// Operations of the target.
@@ -113,6 +122,7 @@ fn wire_parser() -> Seeds {
         ("display_talks", talk(Side::Display)),
         ("hello", [&[DISPLAY][..], &operations(Session::new(Config::new(Side::App)))].concat()),
         ("header_update", header(Header::Update(UPDATE))),
+        ("header_update_covering", header(Header::Update(COVERING))),
         ("header_pipe", header(Header::Pipe { connection: CONNECTION, pipe: 2 })),
         ("header_blob", header(Header::Blob { hash: 7, length: 9 })),
         ("control_pong", control(Control::Pong { token: 5, received: HostTime(6) })),

@@ -205,6 +205,8 @@ impl Host {
             size: (size.width(), size.height()),
             format: format.code(),
             fresh: true,
+            covers: 0,
+            unit: None,
         };
         self.session.send_update(header, chunks).expect("an update");
     }

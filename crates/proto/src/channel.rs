@@ -16,6 +16,9 @@ pub const MAX_EDGE: u32 = 16_384;
 /// Largest blob in bytes.
 pub const MAX_BLOB: u32 = 4 << 20;
 
+/// Most updates that one can cover.
+pub const MAX_COVERED: u8 = 6;
+
 /// Longest packet of sound in bytes: 20 ms without a codec, and room for its header.
 pub const MAX_SOUND: usize = 4096;
 
@@ -280,6 +283,21 @@ pub struct UpdateHeader {
     pub format: u8,
     /// The content starts from zero, not from the previous update.
     pub fresh: bool,
+    /// So many updates before it need not be there, 0 ..= [`MAX_COVERED`]: it paints all that they changed.
+    pub covers: u8,
+    /// The unit that shows it, if no message has to say that.
+    pub unit: Option<UnitHead>,
+}
+
+/// A unit that does nothing but show an update, in that update's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UnitHead {
+    /// Its number.
+    pub number: u64,
+    /// How many messages of the connection's channel come before it.
+    pub after: u64,
+    /// The program wants to hear when it is shown.
+    pub feedback: bool,
 }
 
 impl Header {
@@ -377,22 +395,64 @@ impl UpdateHeader {
     fn encode(&self, writer: &mut Writer) {
         writer.varint(self.connection.0.into()).varint(self.surface.0).varint(self.seq.0);
         writer.varint(self.size.0.into()).varint(self.size.1.into());
-        writer.u8(self.format).bool(self.fresh);
+        let flags = [
+            (self.fresh, FRESH),
+            (self.covers > 0, COVERS),
+            (self.unit.is_some(), UNIT),
+            (self.unit.is_some_and(|unit| unit.feedback), FEEDBACK),
+        ];
+        let flags = flags.iter().filter(|(is_set, _)| *is_set).fold(0, |flags, (_, flag)| flags | flag);
+        writer.u8(self.format).u8(flags);
+        if self.covers > 0 {
+            writer.u8(self.covers);
+        }
+        if let Some(unit) = self.unit {
+            writer.varint(unit.number).varint(unit.after);
+        }
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        let header = Self {
+        let mut header = Self {
             connection: ConnectionId(reader.varint_u32("a connection id")?),
             surface: SurfaceId(reader.varint("a surface id")?),
             seq: UpdateSeq(reader.varint("an update number")?),
             size: (edge(reader, "a width")?, edge(reader, "a height")?),
             format: reader.u8("a pixel format")?,
-            fresh: reader.bool("the fresh flag")?,
+            fresh: false,
+            covers: 0,
+            unit: None,
         };
         if header.seq.0 == 0 {
             return Err(Error::Unknown { expected: "an update number from 1", got: 0 });
         }
+        header.decode_flags(reader)?;
         Ok(header)
+    }
+
+    fn decode_flags(&mut self, reader: &mut Reader<'_>) -> Result<(), Error> {
+        let flags = reader.u8("an update's flags")?;
+        let has = |flag: u8| flags & flag != 0;
+        // What is fresh builds on nothing, and only a unit has feedback.
+        if flags & !KNOWN_FLAGS != 0 || has(FRESH) && has(COVERS) || has(FEEDBACK) && !has(UNIT) {
+            return Err(Error::Unknown { expected: "flags of an update", got: flags.into() });
+        }
+        self.fresh = has(FRESH);
+        if has(COVERS) {
+            self.covers = reader.u8("a count of covered updates")?;
+            let max = u64::from(MAX_COVERED).min(self.seq.0 - 1);
+            if !(1..=max).contains(&self.covers.into()) {
+                return Err(Error::OutOfRange {
+                    expected: "updates that are covered",
+                    max,
+                    got: self.covers.into(),
+                });
+            }
+        }
+        if has(UNIT) {
+            let (number, after) = (reader.varint("a unit's number")?, reader.varint("a count of messages")?);
+            self.unit = Some(UnitHead { number, after, feedback: has(FEEDBACK) });
+        }
+        Ok(())
     }
 }
 
@@ -502,6 +562,13 @@ impl Priority {
     }
 }
 
+/// Flags of an update's header.
+const FRESH: u8 = 1;
+const COVERS: u8 = 2;
+const UNIT: u8 = 4;
+const FEEDBACK: u8 = 8;
+const KNOWN_FLAGS: u8 = FRESH | COVERS | UNIT | FEEDBACK;
+
 /// Places for each sequence number: its source and its repair rows; the last rows share one.
 const STEPS: u64 = 16;
 
@@ -518,12 +585,19 @@ mod tests {
             size: (1280, MAX_EDGE),
             format: 3,
             fresh: true,
+            covers: 0,
+            unit: None,
         };
+        let unit = UnitHead { number: 300, after: 70_000, feedback: true };
+        let covering =
+            UpdateHeader { seq: UpdateSeq(9), fresh: false, covers: 3, unit: Some(unit), ..update };
         vec![
             Header::Control,
             Header::Wayland { connection },
             Header::Events { connection },
             Header::Update(update),
+            Header::Update(covering),
+            Header::Update(UpdateHeader { covers: 0, ..covering }),
             Header::Pipe { connection, pipe: 12 },
             Header::Blob { hash: u128::MAX / 3, length: MAX_BLOB },
             Header::Sound,
@@ -605,6 +679,33 @@ mod tests {
             let mut writer = Writer::new();
             writer.varint(4).varint(0).varint(0).varint(seq).varint(width).varint(height).u8(0).u8(0);
             assert!(Header::decode(writer.as_slice()).is_err());
+        }
+    }
+
+    #[test]
+    fn an_update_covers_few_and_only_those_that_there_are() {
+        let decode = |seq: u64, rest: &[u8]| {
+            let mut writer = Writer::new();
+            writer.varint(4).varint(0).varint(0).varint(seq).varint(1).varint(1).u8(0).raw(rest);
+            Header::decode(writer.as_slice())
+        };
+        for (seq, rest) in
+            [(5, &[2, 3][..]), (4, &[2, 3]), (2, &[2, 1]), (1, &[4, 1, 0]), (9, &[14, 1, 1, 0])]
+        {
+            assert!(decode(seq, rest).is_ok(), "{seq} {rest:?}");
+        }
+        let wrong: [(u64, &[u8]); 8] = [
+            (9, &[2, 0]),
+            (9, &[2, 7]),
+            (3, &[2, 3]),
+            (1, &[2, 1]),
+            (9, &[3, 1]), // fresh
+            (9, &[8]),    // feedback of no unit
+            (9, &[16]),
+            (9, &[6, 1, 1]),
+        ];
+        for (seq, rest) in wrong {
+            assert!(decode(seq, rest).is_err(), "{seq} {rest:?}");
         }
     }
 

@@ -148,6 +148,9 @@ impl Capabilities {
     /// The app side says in [`Control::FileDone`] where it has kept a file. Needs [`FILES`](Self::FILES).
     pub const FILE_PLACES: Self = Self(512);
 
+    /// Updates may cover those before them, and bring the units that show them.
+    pub const COVER: Self = Self(1024);
+
     /// The set with this bit mask; unknown bits are kept and mean nothing.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)

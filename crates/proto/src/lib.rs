@@ -34,9 +34,9 @@ pub mod wire;
 pub use candidate::Candidate;
 pub use carrier::{Arrival, LinkState, Transmit};
 pub use channel::{
-    ChannelId, Class, ConnectionId, Header, Kind, Kinds, Label, MAX_BLOB, MAX_EDGE, MAX_HEADER, MAX_ROW,
-    MAX_ROWS, MAX_SOUND, Priority, RemoteChannelId, RepairHeader, Route, Side, StreamId, SurfaceId,
-    UpdateHeader, UpdateSeq, route,
+    ChannelId, Class, ConnectionId, Header, Kind, Kinds, Label, MAX_BLOB, MAX_COVERED, MAX_EDGE, MAX_HEADER,
+    MAX_ROW, MAX_ROWS, MAX_SOUND, Priority, RemoteChannelId, RepairHeader, Route, Side, StreamId, SurfaceId,
+    UnitHead, UpdateHeader, UpdateSeq, route,
 };
 pub use clock::ClockMap;
 pub use control::{

@@ -108,6 +108,8 @@ impl Update {
             size: (self.size.width(), self.size.height()),
             format: self.format.code(),
             fresh: self.fresh,
+            covers: 0,
+            unit: None,
         }
     }
 }

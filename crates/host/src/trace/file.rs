@@ -349,7 +349,16 @@ mod tests {
     fn without_a_file_nothing_is_asked() {
         let mut trace = SideTrace::new(Half::App, None);
         let (connection, surface, seq) = (ConnectionId(1), SurfaceId(2), UpdateSeq(3));
-        let header = UpdateHeader { connection, surface, seq, size: (1, 1), format: 0, fresh: true };
+        let header = UpdateHeader {
+            connection,
+            surface,
+            seq,
+            size: (1, 1),
+            format: 0,
+            fresh: true,
+            covers: 0,
+            unit: None,
+        };
         trace.handed(&header, 4);
         trace.arrived(&header, 4);
         trace.turn(Time::ZERO, || panic!("asked"), &ClockMap::default());

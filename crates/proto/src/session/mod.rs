@@ -329,6 +329,24 @@ impl Session {
     /// # Errors
     /// It exceeds [`MAX_UPDATE`], [`MAX_CHUNKS`] or [`MAX_CHUNK`], or a chunk is empty; nothing is sent.
     pub fn send_update(&mut self, header: UpdateHeader, chunks: Vec<Vec<u8>>) -> Result<u64, Error> {
+        self.send_content(header, chunks, false)
+    }
+
+    /// As [`Self::send_update`], an update that a newer one is about to [cover](UpdateHeader::covers): it is repaired only
+    /// if that does not come for more than a frame.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn send_passing_update(&mut self, header: UpdateHeader, chunks: Vec<Vec<u8>>) -> Result<u64, Error> {
+        self.send_content(header, chunks, true)
+    }
+
+    fn send_content(
+        &mut self,
+        header: UpdateHeader,
+        chunks: Vec<Vec<u8>>,
+        passing: bool,
+    ) -> Result<u64, Error> {
         if chunks.len() > MAX_CHUNKS || chunks.iter().map(Vec::len).sum::<usize>() > MAX_UPDATE {
             return Err(Error::Misuse { expected: "an update of at most 65 536 chunks and 20 MiB" });
         }
@@ -338,7 +356,7 @@ impl Session {
         if self.is_closed() {
             return Ok(0);
         }
-        Ok(self.outgoing.update(header, chunks))
+        Ok(self.outgoing.update(header, chunks, passing))
     }
 
     /// Takes an update back of which nothing has been handed to the carrier, and returns its length in bytes; `None` when
@@ -484,6 +502,13 @@ impl Session {
     /// known. `None` without adaptive or fixed repair.
     pub fn loss(&self) -> Option<(f64, f64)> {
         self.outgoing.protector().loss()
+    }
+
+    /// Whether something small that is sent now is repaired: the link is there, and known to lose.
+    pub fn repairs(&self, now: Time) -> bool {
+        let (config, agreed) = (&self.config, &self.agreed);
+        let takes = |peer| route(Kind::Repair, config.streams, config.main_only, peer) == Route::Own;
+        agreed.as_ref().is_some_and(|agreed| takes(&agreed.peer)) && self.outgoing.protector().repairs(now)
     }
 
     /// Whether the session is over.

@@ -24,7 +24,7 @@ use self::insist::{Answer, Insistence};
 use self::tail::Tail;
 use super::Repair;
 use crate::carrier::MIN_WINDOW;
-use crate::{Header, Kind, LinkState, MAX_ROW, Priority, RepairHeader, StreamId, Time};
+use crate::{Header, Kind, LinkState, MAX_ROW, Priority, RepairHeader, StreamId, Time, UpdateHeader};
 
 /// See the module.
 #[derive(Debug)]
@@ -51,6 +51,8 @@ pub(super) struct Row {
     pub(super) header: RepairHeader,
     pub(super) priority: Priority,
     pub(super) bytes: Bytes,
+    /// The update that it repairs.
+    update: Option<UpdateHeader>,
 }
 
 /// What repair has cost so far.
@@ -74,6 +76,16 @@ pub(super) struct Source<'a> {
     /// How many bytes at their beginning say what the others are; 0 if each says so itself.
     pub(super) head: usize,
     pub(super) pieces: &'a [Bytes],
+    pub(super) update: Option<UpdateHeader>,
+    /// A newer update is about to cover it: its rows wait for that, and leave only if none comes.
+    pub(super) passing: bool,
+}
+
+impl Source<'_> {
+    /// How long its rows are held back.
+    fn hold(&self) -> Duration {
+        if self.passing { PASSING } else { HOLD }
+    }
 }
 
 impl Protector {
@@ -136,6 +148,9 @@ impl Protector {
     /// Protects bytes that have just been handed over, as one block or, where they are too many, the last of them as
     /// several: what was sent more than a round trip before the end is sent again before the end.
     pub(super) fn protect(&mut self, now: Time, source: Source<'_>) {
+        if let Some(update) = source.update {
+            self.forget_covered(&update);
+        }
         let Some(payload) = self.link.payload.filter(|_| self.controller.is_some()) else { return };
         let row = usize::from(payload).clamp(1, MAX_ROW);
         let total: usize = source.pieces.iter().map(Bytes::len).sum();
@@ -143,6 +158,8 @@ impl Protector {
             // Only the end of a stream.
             _ if total == 0 => return,
             Kind::Events if self.insists(now) && total <= row / SMALL => return self.copy(now, &source),
+            // A newer one makes up for it.
+            Kind::Update if source.passing => {}
             Kind::Update if self.insists(now) && total > MAX_ANSWER_ROWS * row => {
                 self.probe_end(now, &source, total);
             }
@@ -176,9 +193,27 @@ impl Protector {
     pub(super) fn forget(&mut self, stream: StreamId) {
         self.copies.forget(stream);
         self.insistence.forget(stream);
+        self.retain(|row| row.header.stream != stream);
+    }
+
+    /// Forgets the rows of the updates that a newer one makes up for.
+    fn forget_covered(&mut self, newer: &UpdateHeader) {
+        let covered = newer.seq.0.saturating_sub(newer.covers.into())..newer.seq.0;
+        if covered.is_empty() {
+            return;
+        }
+        let is_covered = |older: &UpdateHeader| {
+            (older.connection, older.surface) == (newer.connection, newer.surface)
+                && covered.contains(&older.seq.0)
+        };
+        self.insistence.retain(|update| !is_covered(update));
+        self.retain(|row| row.update.is_none_or(|older| !is_covered(&older)));
+    }
+
+    fn retain(&mut self, stays: impl Fn(&Row) -> bool) {
         let bytes = &mut self.held_bytes;
         self.held.retain(|_, row| {
-            let stays = row.header.stream != stream;
+            let stays = stays(row);
             *bytes -= if stays { 0 } else { row.bytes.len() };
             stays
         });
@@ -216,6 +251,12 @@ impl Protector {
         self.controller.as_ref().map(|controller| (controller.loss(), controller.mean_burst()))
     }
 
+    /// Whether something small that is sent now gets rows.
+    pub(super) fn repairs(&self, now: Time) -> bool {
+        let row = self.link.payload.map(usize::from);
+        row.and_then(|row| self.plan(now, 1, row)).is_some_and(|plan| plan.rows > 0)
+    }
+
     /// How many bytes at the end of much can be lost without being sent again before the end.
     fn tail(&self) -> usize {
         let Some(rate) = self.link.rate else { return UNKNOWN_TAIL };
@@ -239,7 +280,8 @@ impl Protector {
             row: source.head as u16,
             index: 0,
         };
-        self.hold(now + HOLD, Row { header, priority: source.priority, bytes: bytes.into() });
+        let row = Row { header, priority: source.priority, bytes: bytes.into(), update: source.update };
+        self.hold(now + source.hold(), row);
     }
 
     /// Whether anything but rows by the controller's plan may leave: not into a queue, nor before a round trip is known.
@@ -319,6 +361,7 @@ impl Protector {
             pieces: source.pieces.to_vec(),
             row: fitting,
             index: if bursts { layout.rows() as u8 } else { 0 },
+            update: source.update,
         };
         self.insistence.wait(source.stream, answer);
     }
@@ -335,7 +378,8 @@ impl Protector {
             row: length as u16,
             index: 0,
         };
-        let probe = Row { header, priority: source.priority.repair(0), bytes: bytes.into() };
+        let (priority, update) = (source.priority.repair(0), source.update);
+        let probe = Row { header, priority, bytes: bytes.into(), update };
         self.tail.begin(self.departure(now, total), probe);
     }
 
@@ -372,6 +416,8 @@ impl Protector {
             offset: 0,
             head: 0,
             pieces: &answer.pieces,
+            update: answer.update,
+            passing: false,
         };
         self.make_rows(&source, layout, answer.index..answer.index + layout.rows() as u8, now);
     }
@@ -394,8 +440,9 @@ impl Protector {
         let rows = usize::from(plan.rows).min(layout.max_repair()) as u8;
         let later = plan.second_after.unwrap_or_default();
         let first = if plan.second_after.is_some() { 1 } else { rows };
-        self.make_rows(&source, layout, 0..first, now + HOLD);
-        self.make_rows(&source, layout, first..rows, now + HOLD + later);
+        let at = now + source.hold();
+        self.make_rows(&source, layout, 0..first, at);
+        self.make_rows(&source, layout, first..rows, at + later);
     }
 
     /// Makes these rows of a block, which may leave at `at`.
@@ -414,7 +461,8 @@ impl Protector {
                 row: layout.row() as u16,
                 index,
             };
-            self.hold(at, Row { header, priority: source.priority.repair(index), bytes: bytes.into() });
+            let (priority, update) = (source.priority.repair(index), source.update);
+            self.hold(at, Row { header, priority, bytes: bytes.into(), update });
         }
     }
 }
@@ -476,6 +524,9 @@ const ROW_HEADER: usize = 28;
 
 /// Bytes of a probe.
 const PROBE: usize = 8;
+
+/// The same where a newer update makes rows superfluous: longer than a frame at 60 Hz.
+const PASSING: Duration = Duration::from_millis(22);
 
 /// Most source rows of a block, so that repair of ten percent and more has room beside them.
 const MAX_SOURCE_ROWS: usize = 220;

@@ -25,6 +25,8 @@ fn headers() {
         size: (1280, 720),
         format: 1,
         fresh: false,
+        covers: 0,
+        unit: None,
     };
     let (channel, stream) = (7, StreamId(9));
     let repair = RepairHeader { channel, stream, offset: 256, length: 5000, row: 1424, index: 1 };
@@ -67,6 +69,8 @@ fn an_update_crosses() {
         size: (100, 100),
         format: 0,
         fresh: true,
+        covers: 0,
+        unit: None,
     };
     let chunks: Vec<Vec<u8>> = (1..5).map(|n: u8| vec![n; 20_000]).collect();
     app.send_update(header, chunks.clone()).expect("an update");

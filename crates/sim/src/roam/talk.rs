@@ -381,7 +381,16 @@ fn pipe_bytes(header: &Header, offset: u64, length: usize) -> Bytes {
 
 fn update_header(seq: UpdateSeq) -> UpdateHeader {
     let (connection, surface) = (ConnectionId(1), SurfaceId(2));
-    UpdateHeader { connection, surface, seq, size: (640, 480), format: 1, fresh: false }
+    UpdateHeader {
+        connection,
+        surface,
+        seq,
+        size: (640, 480),
+        format: 1,
+        fresh: false,
+        covers: 0,
+        unit: None,
+    }
 }
 
 fn chunks(seq: UpdateSeq) -> Vec<Vec<u8>> {

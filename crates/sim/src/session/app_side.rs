@@ -99,6 +99,8 @@ impl AppSide {
                 size: (1, 1),
                 format: 0,
                 fresh: false,
+                covers: 0,
+                unit: None,
             };
             if let Err(error) = self.port.session.send_update(header, self.plan.chunks(update)) {
                 self.fault = Some(error.to_string());

@@ -30,6 +30,8 @@ pub(super) struct Channel {
     lead: usize,
     /// Bytes of an update's body before its chunks.
     pub(super) table: usize,
+    /// A newer update is about to cover this one.
+    pub(super) passing: bool,
     pub(super) pipe: Option<Flow>,
     /// Given when the first byte leaves, in a session that can be resumed.
     pub(super) number: Option<u64>,
@@ -61,6 +63,7 @@ impl Channel {
             handed: Vec::new(),
             lead: 0,
             table: 0,
+            passing: false,
             pipe: (header.kind() == Kind::Pipe).then(Flow::default),
             number: None,
             kept: Kept::default(),

@@ -223,7 +223,8 @@ impl Outgoing {
         self.mark_dirty(id);
     }
 
-    pub(super) fn update(&mut self, header: UpdateHeader, chunks: Vec<Vec<u8>>) -> u64 {
+    /// `passing` if a newer update is about to cover it.
+    pub(super) fn update(&mut self, header: UpdateHeader, chunks: Vec<Vec<u8>>, passing: bool) -> u64 {
         let key = (header.connection, header.surface);
         let (queue, table) = content(chunks);
         let class = if queue.len() < SMALL_UPDATE { Class::SmallContent } else { Class::Content };
@@ -233,7 +234,7 @@ impl Outgoing {
         let id = self.insert(Header::Update(header), priority);
         if let Some(channel) = self.channels.get_mut(&id) {
             channel.queue = queue;
-            channel.table = table;
+            (channel.table, channel.passing) = (table, passing);
         }
         self.queued_content += length;
         self.finish(id);
@@ -495,8 +496,10 @@ impl Outgoing {
             if repairs && bytes.len() <= MAX_FLUSH {
                 let pieces = std::slice::from_ref(&bytes);
                 let (priority, offset) = (self.main_priority, self.main_sent);
-                let kind = Kind::Control;
-                let source = Source { kind, channel: 0, stream: MAIN, priority, offset, head: 0, pieces };
+                let (kind, update, passing) = (Kind::Control, None, false);
+                let (channel, stream, head) = (0, MAIN, 0);
+                let source =
+                    Source { kind, channel, stream, priority, offset, head, pieces, update, passing };
                 self.protector.protect(now, source);
             }
             self.main_sent += bytes.len() as u64;
@@ -570,10 +573,14 @@ impl Outgoing {
             Kind::Wayland | Kind::Events => (offset, vec![bytes.clone()]),
             _ => return,
         };
-        let (priority, head) = (channel.priority, channel.head());
-        let Some(channel) = channel.number else { return };
-        self.protector
-            .protect(now, Source { kind, channel, stream, priority, offset, head, pieces: &pieces });
+        let (priority, head, passing) = (channel.priority, channel.head(), channel.passing);
+        let update = match channel.header {
+            Header::Update(update) => Some(update),
+            _ => None,
+        };
+        let (Some(channel), pieces) = (channel.number, &pieces[..]) else { return };
+        let source = Source { kind, channel, stream, priority, offset, head, pieces, update, passing };
+        self.protector.protect(now, source);
     }
 
     /// How many bytes of a class may be handed over now. Pipes leave half of what may wait in the carrier to content: it

@@ -107,7 +107,8 @@ impl Copies {
             row: u16::try_from(length).ok()?,
             index: 0,
         };
-        Some(Row { header, priority: newest.priority.repair(0), bytes: bytes.freeze() })
+        let priority = newest.priority.repair(0);
+        Some(Row { header, priority, bytes: bytes.freeze(), update: None })
     }
 }
 
@@ -151,6 +152,8 @@ mod tests {
             offset,
             head: 0,
             pieces,
+            update: None,
+            passing: false,
         }
     }
 

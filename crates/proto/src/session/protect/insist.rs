@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 use super::budget::Budget;
-use crate::{Priority, StreamId, Time};
+use crate::{Priority, StreamId, Time, UpdateHeader};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -29,6 +29,7 @@ pub(super) struct Answer {
     pub(super) row: usize,
     /// The first repair row that was not sent yet.
     pub(super) index: u8,
+    pub(super) update: Option<UpdateHeader>,
 }
 
 impl Answer {
@@ -49,6 +50,11 @@ impl Insistence {
     /// A stream is acknowledged, or not wanted any more.
     pub(super) fn forget(&mut self, stream: StreamId) {
         self.waiting.remove(&stream);
+    }
+
+    /// Forgets the updates of which `stays` is false.
+    pub(super) fn retain(&mut self, stays: impl Fn(&UpdateHeader) -> bool) {
+        self.waiting.retain(|_, answer| answer.update.as_ref().is_none_or(&stays));
     }
 
     /// When the next one should have been acknowledged.
@@ -92,6 +98,7 @@ mod tests {
             pieces: vec![vec![7; length].into()],
             row: 1000,
             index: 0,
+            update: None,
         }
     }
 

@@ -61,7 +61,7 @@ mod tests {
     fn probes_leave_while_nothing_else_does() {
         let header = RepairHeader { channel: 1, stream: StreamId(1), offset: 9, length: 1, row: 1, index: 0 };
         let priority = Priority::new(Class::Content, 0);
-        let probe = Row { header, priority, bytes: bytes::Bytes::from_static(b"x") };
+        let probe = Row { header, priority, bytes: bytes::Bytes::from_static(b"x"), update: None };
         let mut tail = Tail::default();
         assert_eq!(tail.due(Time::from_millis(5), 9), None);
         tail.begin(Time::from_millis(100), probe);

@@ -16,7 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::wire::Writer;
 use crate::{
-    Class, ConnectionId, Delivered, Kinds, Label, Priority, Receipt, RepairHeader, Side, SurfaceId, UpdateSeq,
+    Class, ConnectionId, Delivered, Kinds, Label, Priority, Receipt, RepairHeader, Side, SurfaceId, UnitHead,
+    UpdateSeq,
 };
 
 /// SplitMix64: the tests' randomness, from a seed.
@@ -493,6 +494,8 @@ pub(super) fn update(surface: u64, seq: u64) -> UpdateHeader {
         size: (640, 480),
         format: 1,
         fresh: seq == 1,
+        covers: 0,
+        unit: None,
     }
 }
 
@@ -562,6 +565,9 @@ fn the_documented_bytes_are_the_bytes() {
     );
     let credit = Control::PipeCredit { connection: ConnectionId(1), pipe: 6, consumed: 65_536 };
     check(&control_frame(&credit), &["07 07 01 06 80 01 00 00"]);
+    let unit = Some(UnitHead { number: 5, after: 17, feedback: false });
+    let covering = Header::Update(UpdateHeader { seq: UpdateSeq(9), covers: 2, unit, ..header });
+    check(&labelled(covering, 3), &["0e 04 01 08 09 45 00 42 d0 01 06 02 05 11 03"]);
     let mut resumed = Writer::new();
     wayland(3).encode_labelled(Some(Label { number: 7, from: Some(5) }), &mut resumed);
     check(resumed.as_slice(), &["04 02 03 07 05"]);

@@ -433,6 +433,44 @@ fn repair_of_a_stopped_update_is_not_sent() {
     assert!(!wire.sender.transmits().iter().any(|transmit| matches!(transmit, Transmit::Open { .. })));
 }
 
+/// How many rows leave within so many milliseconds, one by one.
+fn rows_within(wire: &mut Wire, millis: u64) -> u64 {
+    let before = wire.sender.session.repair().rows;
+    for _ in 0..millis {
+        wire.now += Duration::from_millis(1);
+        wire.sender.session.on_timeout(wire.now);
+        while wire.sender.session.poll_transmit(wire.now).is_some() {}
+    }
+    wire.sender.session.repair().rows - before
+}
+
+/// What is about to be covered costs no repair, unless what covers it does not come.
+#[test]
+fn only_the_last_of_updates_that_cover_each_other_is_repaired() {
+    let mut wire = Wire::new(Side::App, Repair::Fixed(2.0));
+    for seq in 2..=9 {
+        let header = UpdateHeader { covers: u8::from(seq > 2), ..update(1, seq) };
+        wire.sender.session.send_passing_update(header, chunks(1, &[300])).unwrap();
+        assert_eq!(rows_within(&mut wire, 17), 0, "update {seq}");
+    }
+    assert_eq!(rows_within(&mut wire, 5), 0);
+    assert_eq!(rows_within(&mut wire, 3), 1, "no newer one came");
+}
+
+/// One that covers makes up for those of its surface that it counts, and for no others.
+#[test]
+fn rows_of_what_is_not_covered_leave() {
+    let mut wire = Wire::new(Side::App, Repair::Fixed(2.0));
+    for header in [update(1, 5), update(2, 6), update(1, 6)] {
+        wire.sender.session.send_passing_update(header, chunks(1, &[300])).unwrap();
+    }
+    let covering = UpdateHeader { covers: 1, ..update(1, 7) };
+    wire.sender.session.send_passing_update(covering, chunks(1, &[300])).unwrap();
+    assert_eq!(rows_within(&mut wire, 30), 3, "5 and 7 of surface 1, and that of surface 2");
+    wire.sender.session.send_update(update(1, 8), chunks(1, &[300])).unwrap();
+    assert_eq!(rows_within(&mut wire, 5), 1, "as ever");
+}
+
 #[test]
 fn a_large_update_is_several_blocks() {
     let mut wire = Wire::new(Side::App, Repair::Fixed(1.05));

@@ -109,6 +109,8 @@ fn updates_of_impossible_surfaces_end_the_connection() {
         size,
         format,
         fresh: true,
+        covers: 0,
+        unit: None,
     };
     for header in [header((0, 1), 0), header((20_000, 1), 0), header((1, 1), 99)] {
         let mut rig = Rig::new();
@@ -441,6 +443,8 @@ proptest! {
                         size: (2, 2),
                         format: 0,
                         fresh,
+                        covers: 0,
+                        unit: None,
                     };
                     rig.deliver((header, vec![]));
                 }

@@ -48,6 +48,8 @@ fn parts(draft: &mut Draft, surface: WireId, first: u64, content: Content) -> Ve
             size: (size.width(), size.height()),
             format: format.code(),
             fresh: std::mem::take(&mut fresh),
+            covers: 0,
+            unit: None,
         };
         parts.push((header, chunks));
     }

@@ -516,6 +516,8 @@ impl Rig {
             size: (size.width(), size.height()),
             format: format.code(),
             fresh: draft.is_fresh(),
+            covers: 0,
+            unit: None,
         };
         let chunks = Encoder::new(Compression::Lz4).encode(&mut draft);
         self.contents.insert(surface, (draft, seq));
