@@ -634,8 +634,9 @@ impl<'a> AppSide<'a> {
             Err(error) => return self.refuse_display(now, CloseReason::ProtocolViolation(error.to_string())),
         };
         let clock = self.hub.link.session.clock().clone();
-        let video = self.hub.link.session.capabilities().has(Capabilities::VIDEO);
-        self.set_desk(now, Desk { snapshot, clock, video });
+        let capabilities = self.hub.link.session.capabilities();
+        let (video, cover) = (capabilities.has(Capabilities::VIDEO), capabilities.has(Capabilities::COVER));
+        self.set_desk(now, Desk { snapshot, clock, video, cover });
         self.show_again(now);
         self.serve_early(now);
         if let Some(server) = &mut self.control_server {

@@ -179,6 +179,7 @@ impl Link {
             rtt: link.rtt,
             heard: Some(now - self.contact_age(now)),
             rate,
+            loses: self.session.repairs(now),
             videos: 0,
             encoded: 0,
         }

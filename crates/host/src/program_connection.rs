@@ -114,7 +114,10 @@ pub(crate) fn send_update(
     update: Update,
 ) -> Result<(), wayferry_proto::Error> {
     let header = update.header(id);
-    let bytes = session.send_update(header, update.chunks)?;
+    let bytes = match update.passing {
+        true => session.send_passing_update(header, update.chunks)?,
+        false => session.send_update(header, update.chunks)?,
+    };
     counters.updates += 1;
     counters.content_bytes += bytes;
     trace.handed(&header, bytes);

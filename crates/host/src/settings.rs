@@ -116,7 +116,8 @@ impl Settings {
         config.start = clock.now();
         config.clock_origin = clock.origin();
         config.silence = self.silence.unwrap_or(config.silence);
-        config.capabilities = if HAS_VIDEO { Capabilities::VIDEO } else { Capabilities::NONE };
+        let video = if HAS_VIDEO { Capabilities::VIDEO } else { Capabilities::NONE };
+        config.capabilities = video.with(Capabilities::COVER);
         config.compression = match self.compress {
             Compress::None => vec![Compression::None],
             Compress::Lz4 => vec![Compression::Lz4, Compression::None],

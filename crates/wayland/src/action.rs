@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use bytes::Bytes;
 use wayferry_pixels::{Format, Size};
-use wayferry_proto::{ConnectionId, SurfaceId, UpdateHeader, UpdateSeq};
+use wayferry_proto::{ConnectionId, SurfaceId, UnitHead, UpdateHeader, UpdateSeq};
 
 /// One thing that a half wants done.
 #[derive(Debug)]
@@ -94,6 +94,12 @@ pub struct Update {
     pub format: Format,
     /// The content starts from zero pixels, not from the update before.
     pub fresh: bool,
+    /// So many updates before it need not be there.
+    pub covers: u8,
+    /// The unit that shows it, if no message says that.
+    pub unit: Option<UnitHead>,
+    /// A newer one will soon cover it.
+    pub passing: bool,
     /// Encoded chunks, each decodable by itself.
     pub chunks: Vec<Vec<u8>>,
 }
@@ -108,8 +114,8 @@ impl Update {
             size: (self.size.width(), self.size.height()),
             format: self.format.code(),
             fresh: self.fresh,
-            covers: 0,
-            unit: None,
+            covers: self.covers,
+            unit: self.unit,
         }
     }
 }

@@ -18,6 +18,7 @@ use super::fault::Fault;
 use super::handlers;
 use super::making::Making;
 use super::object::{Configures, Data, Wanted};
+use super::told::Told;
 use super::unsent::Unsent;
 
 impl Connection {
@@ -78,6 +79,7 @@ impl Connection {
         self.part_objects()?;
         self.devices.part();
         self.pacing.part();
+        self.told = Told::default();
         Ok(())
     }
 

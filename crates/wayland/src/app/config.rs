@@ -53,4 +53,6 @@ pub struct Desk {
     pub clock: ClockMap,
     /// It shows videos.
     pub video: bool,
+    /// It takes updates that cover those before them, and units in the headers of updates.
+    pub cover: bool,
 }

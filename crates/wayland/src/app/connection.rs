@@ -29,6 +29,7 @@ use super::room::Room;
 use super::shm::Pools;
 use super::studio::Studio;
 use super::surfaces::Surfaces;
+use super::told::Told;
 use super::watch::Watching;
 
 /// One program's connection, seen from the app side.
@@ -50,6 +51,7 @@ pub struct Connection {
     /// The commit whose pixels are being encoded.
     pub(super) making: Option<Making>,
     pub(super) pacing: Pacing,
+    pub(super) told: Told,
     pub(super) keeping: Keeping,
     pub(super) watching: Watching,
     pub(super) end: Option<End>,
@@ -78,6 +80,7 @@ impl Connection {
             studio: Studio::new(&config),
             making: None,
             pacing: Pacing::default(),
+            told: Told::default(),
             keeping: Keeping::default(),
             watching: Watching::default(),
             end: None,
@@ -206,11 +209,20 @@ impl Connection {
         if !self.line.is_attached() {
             return;
         }
+        // What comes next must find them in their place.
+        for unit in self.told.take() {
+            self.send_message(&ToDisplay::Unit(unit));
+        }
+        self.send_message(message);
+    }
+
+    fn send_message(&mut self, message: &ToDisplay) {
         let bytes = message.encode();
         if bytes.len() > MAX_MESSAGE {
             return self.settle(Err(Fault::TooMuch("bytes of one commit")));
         }
         self.pacing.send(&bytes);
+        self.told.count_message();
         self.line.act(Action::Message(bytes));
     }
 

@@ -19,6 +19,8 @@ pub struct Credit {
     pub heard: Option<Time>,
     /// The link's rate in bytes per second, where it is known: what exceeds the credit may be lossy at first.
     pub rate: Option<u64>,
+    /// It is known to lose some of what is sent, and that is repaired.
+    pub loses: bool,
     /// Videos that share it, of all programs.
     pub videos: usize,
     /// Pixels that have been encoded in this turn, by all connections together. Once they are a slice, large content
@@ -34,6 +36,7 @@ impl Credit {
         rtt: Duration::ZERO,
         heard: None,
         rate: None,
+        loses: false,
         videos: 0,
         encoded: 0,
     };

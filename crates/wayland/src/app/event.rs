@@ -37,9 +37,11 @@ impl Connection {
 
     fn on_applied(&mut self, surface: WireId, unit: u64) -> Result<(), Fault> {
         self.pacing.on_applied(surface, unit);
+        self.told.on_applied(surface, unit);
         let id = self.objects.by_wire(surface);
         if let Some(surface) = id.and_then(|id| self.surfaces.get_mut(&id)) {
             surface.sent.on_applied(unit);
+            surface.chain.on_applied(unit);
         }
         Ok(())
     }
@@ -117,6 +119,9 @@ impl Connection {
         }
         if !alive || desc.since > version || self.lacks_object(desc, &event) {
             return self.dispose(desc, event);
+        }
+        if handler.is_input() {
+            self.devices.note_input(self.now);
         }
         let (handler, name) = (handlers::of(handler), desc.name);
         let press = handler.press(name, &event.args);

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use wayferry_proto::Time;
+use wayferry_proto::{Time, UnitHead};
 
 use crate::message::UnitContent;
 use crate::workers::Pending;
@@ -28,6 +28,8 @@ pub(super) struct Making {
     pub(super) bytes: u64,
     /// The painter that is with a worker, of the surface whose content is made now.
     pub(super) errand: Option<Pending<Return>>,
+    /// How the last update has told the unit, if it has.
+    pub(super) told: Option<UnitHead>,
 }
 
 /// The content of one surface, and how much of the unit had left with it.

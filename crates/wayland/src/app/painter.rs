@@ -298,6 +298,28 @@ impl Painter {
         self.coming = Some(Coming { fresh, chunks: Vec::new(), length: 0 });
     }
 
+    /// The next update is to make up for the last ones, too, which have painted this.
+    pub(super) fn cover(&mut self, painted: Region) {
+        if let Some(draft) = self.canvas.draft_mut() {
+            draft.cover(painted);
+        }
+    }
+
+    /// Whether the one that has begun does.
+    pub(super) fn covers(&self) -> bool {
+        self.canvas.draft().is_some_and(Draft::covers)
+    }
+
+    /// What makes up for the one that has begun, or was made last; `None` if nothing does.
+    pub(super) fn covered_by(&self) -> Option<&Region> {
+        self.canvas.draft()?.painted()
+    }
+
+    /// Where pixels are that the display lacks.
+    pub(super) fn changed(&self) -> Option<&Region> {
+        self.canvas.draft().map(Draft::changed)
+    }
+
     /// Encodes a slice of what has begun; if `whole`, it waits for frames. Gives what is there as an update, unless it
     /// is so little that it would overtake what came before it: no update is larger than a slice.
     pub(super) fn step(
@@ -357,8 +379,9 @@ impl Painter {
         let draft = self.canvas.draft()?;
         let (size, format) = (draft.content().size(), draft.content().format());
         let (bytes, videos) = (length(&chunks), draft.videos() > 0);
-        let update =
-            Update { surface: self.surface, seq: UpdateSeq(self.updates), size, format, fresh, chunks };
+        let (surface, seq) = (self.surface, UpdateSeq(self.updates));
+        let (covers, unit, passing) = (0, None, false);
+        let update = Update { surface, seq, size, format, fresh, covers, unit, passing, chunks };
         Some(Painted { update, bytes, videos, whole })
     }
 
@@ -366,7 +389,16 @@ impl Painter {
     pub(super) fn pass_on(&mut self, update: &Update) -> Update {
         self.updates += 1;
         let (surface, seq) = (self.surface, UpdateSeq(self.updates));
-        Update { surface, seq, chunks: update.chunks.clone(), ..*update }
+        // It has no less than it builds on, and is shown by a unit of the view.
+        Update {
+            surface,
+            seq,
+            covers: 0,
+            unit: None,
+            passing: false,
+            chunks: update.chunks.clone(),
+            ..*update
+        }
     }
 
     /// When content can be made better.
@@ -534,6 +566,96 @@ mod tests {
             }
             numbers.dedup();
             prop_assert!(numbers.is_sorted() && numbers.last() == Some(&painter.updates()));
+        }
+    }
+
+    /// A step of a surface that changes in a few places: which one, to what; whether it is lost; the bytes that the link
+    /// takes; and whether what is lossy becomes better first.
+    fn change() -> impl Strategy<Value = (u32, u8, bool, u64, bool)> {
+        (0u32..4, any::<u8>(), any::<bool>(), prop_oneof![Just(1u64 << 20), 10..400u64], any::<bool>())
+    }
+
+    /// Photographic pixels in one of four overlapping squares.
+    fn change_square(content: &mut Content, place: u32, seed: u8) {
+        let mut state = u64::from(seed) + 1;
+        for y in 8..40 {
+            let mut noise = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 59) as u8 + (y as u8) * 3
+            };
+            let row: Vec<u8> = (0..32).flat_map(|_| [noise(), noise(), noise(), 255]).collect();
+            content.write_row(y, 4 * place, &row);
+        }
+    }
+
+    proptest! {
+        /// Whichever updates are lost that later ones cover: what comes is exact where it counts as exact, and all of it
+        /// at last.
+        #[test]
+        fn an_update_makes_up_for_those_that_it_covers(steps in prop::collection::vec(change(), 1..20)) {
+            let mut painter = Painter::new(SurfaceId(4));
+            let mut encoder = Encoder::new(Compression::default());
+            let mut content = content(3);
+            let mut shown = Content::new(content.size(), content.format());
+            painter.follow(&content, None);
+            show(&mut shown, &paint(&mut painter));
+            // Updates that are lost as yet, the oldest first, and what they have painted.
+            let mut lost: Vec<(Update, Region)> = Vec::new();
+            let mut now = Time::ZERO;
+            let mut step = |painter: &mut Painter, bytes: u64, better: bool, now| {
+                let mut credit = Credit { content: 0, rate: Some(1000), ..Credit::ENDLESS };
+                credit.encoded = 0;
+                let mut means = Means { now, encoder: &mut encoder, credit: &mut credit, lossy: Some(60) };
+                match better {
+                    true => painter.improve(Better::Refine, bytes, None, &mut means),
+                    false => {
+                        painter.begin(&mut means, None);
+                        painter.step(&mut means, true, None)
+                    }
+                }
+            };
+            for (place, seed, is_lost, bytes, better) in steps {
+                now += std::time::Duration::from_secs(2);
+                if better && lost.is_empty() {
+                    let refined = step(&mut painter, bytes, true, now).map(|painted| painted.update);
+                    show(&mut shown, refined.as_slice());
+                }
+                change_square(&mut content, place, seed);
+                painter.follow(&content, None);
+                if !painter.has_news() {
+                    continue;
+                }
+                let mut cover = Region::default();
+                lost.iter().for_each(|(_, region)| cover.union(region));
+                painter.cover(cover);
+                let painted = step(&mut painter, bytes, false, now).expect("an update");
+                prop_assert!(painted.whole);
+                if !painter.covers() {
+                    // They come late, for nothing makes up for them.
+                    lost.drain(..).for_each(|(update, _)| show(&mut shown, &[update]));
+                }
+                let region = painter.covered_by().cloned();
+                match region.filter(|_| is_lost && lost.len() < 6) {
+                    Some(region) => lost.push((painted.update, region)),
+                    None => {
+                        show(&mut shown, &[painted.update]);
+                        lost.clear();
+                        if painter.is_exact() {
+                            prop_assert!(shown.pixels() == content.pixels());
+                        }
+                    }
+                }
+            }
+            if !lost.is_empty() {
+                return Ok(());
+            }
+            for _ in 0..100 {
+                now += std::time::Duration::from_secs(2);
+                let refined = step(&mut painter, 1 << 20, true, now).map(|painted| painted.update);
+                show(&mut shown, refined.as_slice());
+            }
+            prop_assert!(painter.is_exact());
+            prop_assert!(shown.pixels() == content.pixels());
         }
     }
 

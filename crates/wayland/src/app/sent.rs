@@ -42,6 +42,11 @@ impl Sent {
         self.units
     }
 
+    /// The number of the next unit.
+    pub(super) fn coming_unit(&self) -> u64 {
+        self.units + 1
+    }
+
     /// A unit leaves that no commit asked for, which the next commit does not keep its distance from; gives its number.
     pub(super) fn next_bare_unit(&mut self, tick: Time) -> u64 {
         self.units += 1;
@@ -138,6 +143,11 @@ impl Sent {
     /// Presentation feedback that a unit owes.
     pub(super) fn add_feedback(&mut self, unit: u64, feedback: Vec<u32>) {
         self.feedback.extend(feedback.into_iter().map(|feedback| (unit, feedback)));
+    }
+
+    /// Whether any is owed.
+    pub(super) fn owes_feedback(&self) -> bool {
+        !self.feedback.is_empty()
     }
 
     /// The oldest that a unit owes, if that are too many.

@@ -10,6 +10,7 @@ use wayferry_proto::{SurfaceId, Time};
 
 use crate::message::WireId;
 
+use super::chain::Chain;
 use super::committed::Committed;
 use super::fade::Fade;
 use super::family::Family;
@@ -52,6 +53,8 @@ pub(crate) struct Surface {
     pub(super) waiting: Waiting,
     /// What has left.
     pub(super) sent: Sent,
+    /// Which of the last updates the next one can cover.
+    pub(super) chain: Chain,
     pub(super) frames: Frames,
     /// Commits that are to be applied later.
     pub(crate) timing: Timing,
@@ -76,6 +79,7 @@ impl Surface {
             shape: Shape::NEW,
             waiting: Waiting::default(),
             sent: Sent::default(),
+            chain: Chain::default(),
             frames: Frames::default(),
             timing: Timing::default(),
             visible: true,
@@ -126,6 +130,7 @@ impl Surface {
         self.timing.pending_mut().for_each(|pending| pending.state.part());
         self.again = State::default();
         self.painter.part();
+        self.chain = Chain::default();
         self.visible = true;
         (self.sent.part(), self.waiting.part())
     }

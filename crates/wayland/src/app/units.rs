@@ -44,7 +44,8 @@ impl Connection {
         let mut todo = VecDeque::new();
         self.list_contents(id, &unsent, &mut todo);
         let (made, bytes, began) = (VecDeque::new(), 0, self.now);
-        self.making = Some(Making { id, unsent, began, payer, todo, made, bytes, errand: None });
+        let (errand, told) = (None, None);
+        self.making = Some(Making { id, unsent, began, payer, todo, made, bytes, errand, told });
         self.go_on(room)
     }
 
@@ -77,11 +78,14 @@ impl Connection {
             self.making = Some(making);
             return Ok(());
         }
-        let Making { id, unsent, began, mut made, bytes, .. } = making;
+        let Making { id, unsent, began, mut made, bytes, told, .. } = making;
         if let Some(unit) = self.unit(id, unsent, began, &mut made)? {
             self.publish_unit(&unit);
             self.pacing.leave(unit.surface, unit.number, bytes);
-            self.send(&ToDisplay::Unit(unit));
+            match told {
+                Some(head) => self.told.add(Unit { feedback: head.feedback, ..unit }),
+                None => self.send(&ToDisplay::Unit(unit)),
+            }
         }
         Ok(())
     }
@@ -109,24 +113,29 @@ impl Connection {
             return self.take_back(making, id, back);
         }
         if !whole && change == Change::New {
-            making.errand = self.send_on_errand(id);
+            making.errand = self.send_on_errand(making, id);
             if making.errand.is_some() {
                 return None;
             }
         }
         match self.surfaces.get(&id).is_some_and(|surface| surface.painter.has_begun()) {
-            false => self.begin_content(id, change),
+            false => self.begin_content(making, id, change),
             true => self.step_content(making, id, whole),
         }
     }
 
     /// Gives a surface's painter to a worker, if there are any, and enough is to be encoded.
-    fn send_on_errand(&mut self, id: u32) -> Option<Pending<Return>> {
+    fn send_on_errand(&mut self, making: &Making, id: u32) -> Option<Pending<Return>> {
         let workers = self.config.workers.clone();
         let videos = MAX_VIDEOS.saturating_sub(self.videos());
-        let surface = self.surfaces.get_mut(&id).filter(|_| workers.are_there())?;
-        if surface.painter.next_pixels() < ERRAND_PIXELS {
+        let painter = &self.surfaces.get(&id).filter(|_| workers.are_there())?.painter;
+        if painter.next_pixels() < ERRAND_PIXELS {
             return None;
+        }
+        let covered = (!painter.has_begun()).then(|| self.covered(making, id));
+        let surface = self.surfaces.get_mut(&id)?;
+        if let Some(covered) = covered {
+            surface.painter.cover(covered);
         }
         let painter = surface.painter.lend()?;
         let kit = self.studio.kit(!painter.has_begun());
@@ -149,7 +158,7 @@ impl Connection {
         let lender = self.surfaces.get_mut(&id).filter(|surface| surface.painter.is_lent());
         let Some(surface) = lender else { return Some(UnitContent::Keep) };
         surface.painter.come_back(painter);
-        self.hand_over(making, painted?)
+        self.hand_over(making, id, painted?)
     }
 
     /// The unit that is under way does not leave: nothing of it stays with a worker.
@@ -164,7 +173,8 @@ impl Connection {
     }
 
     /// Finds out which pixels the display side lacks of a surface. Gives the content if there is nothing to make.
-    fn begin_content(&mut self, id: u32, change: Change) -> Option<UnitContent> {
+    fn begin_content(&mut self, making: &Making, id: u32, change: Change) -> Option<UnitContent> {
+        let covered = self.covered(making, id);
         let room = MAX_VIDEOS.saturating_sub(self.videos());
         let Some(surface) = self.surfaces.get_mut(&id) else { return Some(UnitContent::Keep) };
         match change {
@@ -175,6 +185,7 @@ impl Connection {
             Change::New if surface.painter.has_news() => {}
             Change::New | Change::Keep => return Some(UnitContent::Keep),
         }
+        surface.painter.cover(covered);
         let (mut means, screen) = self.studio.begin(self.now, self.pacing.credit_mut(), room);
         surface.painter.begin(&mut means, Some(screen).filter(|_| self.offering.desk().video));
         None
@@ -188,13 +199,16 @@ impl Connection {
         let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
         let mut means = self.studio.means(self.now, self.pacing.credit_mut());
         let painted = surface.painter.step(&mut means, whole, watch)?;
-        self.hand_over(making, painted)
+        self.hand_over(making, id, painted)
     }
 
     /// An update leaves. Gives the content if that was all.
-    fn hand_over(&mut self, making: &mut Making, painted: Painted) -> Option<UnitContent> {
-        let Painted { update, bytes, videos, whole } = painted;
+    fn hand_over(&mut self, making: &mut Making, id: u32, painted: Painted) -> Option<UnitContent> {
+        let Painted { mut update, bytes, videos, whole } = painted;
         let seq = update.seq;
+        if whole {
+            self.tell_unit(making, id, &mut update);
+        }
         self.publish(update, videos);
         self.charge(making, bytes);
         whole.then_some(UnitContent::Update(seq))

@@ -21,6 +21,8 @@ pub(super) struct Intake {
     acknowledged: u64,
     /// What the message at hand counts for.
     cost: u64,
+    /// Messages that were taken in.
+    messages: u64,
     /// Messages that came before the compositor had listed its globals, and what each counts for.
     backlog: VecDeque<(u64, ToDisplay)>,
     /// What those count for together.
@@ -50,6 +52,12 @@ impl Intake {
     /// A message is handled that counts for so much.
     pub(super) fn begin(&mut self, cost: u64) {
         self.cost = cost;
+        self.messages += 1;
+    }
+
+    /// How many messages have been handled or are held.
+    pub(super) fn messages(&self) -> u64 {
+        self.messages
     }
 
     /// What the message at hand counts for, if it is held now: once.

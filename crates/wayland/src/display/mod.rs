@@ -41,6 +41,7 @@ mod share;
 mod shm;
 mod state;
 mod surface;
+mod told;
 mod tree;
 mod turn;
 mod units;

@@ -30,8 +30,9 @@ pub(super) struct Surface {
     pub(super) pool: Pool,
     /// How they become its size.
     pub(super) extent: Extent,
-    /// The number of the last unit accepted.
+    /// The number of the last unit accepted, and of the last that an update told.
     pub(super) last_unit: u64,
+    pub(super) last_told: u64,
     /// Whether the surface has content once all units accepted are applied.
     pub(super) will_have_content: bool,
     /// Units whose content is to be reported as shown with the next frame.
@@ -105,6 +106,7 @@ impl Surface {
             videos: Videos::default(),
             pool: Pool::default(),
             last_unit: 0,
+            last_told: 0,
             will_have_content: false,
             awaiting: Vec::new(),
             asked: None,

@@ -24,6 +24,9 @@ use super::waiting::Waiting;
 impl Connection {
     /// Takes in one unit: checks it with its children, then applies or holds it.
     pub(super) fn accept_unit(&mut self, now: Time, unit: Unit) -> Result<(), End> {
+        if self.was_told(&unit) {
+            return Ok(());
+        }
         self.check_unit(&unit)?;
         let mut claim = self.claim_unit(&unit);
         if !self.holds.must_wait(&claim) {
@@ -32,6 +35,35 @@ impl Connection {
         }
         self.hold(claim, Waiting::Unit(unit));
         Ok(())
+    }
+
+    /// Whether an update has told of a unit before the message that says the same.
+    fn was_told(&self, unit: &Unit) -> bool {
+        let surface = self.surfaces.get(&unit.surface);
+        let bare = unit.state.is_empty() && unit.children.is_empty() && unit.offset == (0, 0);
+        bare && surface.is_some_and(|surface| unit.number <= surface.last_told)
+    }
+
+    /// Shows what updates have told of units, as far as nothing has to come before that. What has may end with a message
+    /// that says the same.
+    fn show_told(&mut self, now: Time) {
+        let told: Vec<Unit> = self.updates.told(self.intake.messages()).collect();
+        for unit in told {
+            let surface = unit.surface;
+            if self.surfaces.get(&surface).is_some_and(|surface| unit.number <= surface.last_unit) {
+                self.updates.forget_told(surface);
+            } else if self.end.is_none() && !self.holds.must_wait(&self.claim_unit(&unit)) {
+                self.updates.forget_told(surface);
+                // No message brought it.
+                self.intake.take_cost();
+                let number = unit.number;
+                let outcome = self.accept_unit(now, unit);
+                self.settle(outcome);
+                if let Some(surface) = self.surfaces.get_mut(&surface) {
+                    surface.last_told = number;
+                }
+            }
+        }
     }
 
     /// Sends what need not be held any longer, until the compositor is to read: [`Self::work`] goes on then.
@@ -55,6 +87,7 @@ impl Connection {
             };
             self.settle(outcome);
         }
+        self.show_told(now);
         self.acknowledge();
     }
 

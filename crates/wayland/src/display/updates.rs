@@ -8,16 +8,17 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use bytes::Bytes;
 use wayferry_pixels::video::{self, Frame};
 use wayferry_pixels::{Content, Decoder, Error, Format, Opened, Region, Size};
-use wayferry_proto::{SurfaceId, UpdateHeader, UpdateSeq, fence};
+use wayferry_proto::{SurfaceId, UnitHead, UpdateHeader, UpdateSeq, fence};
 
 use crate::action::End;
-use crate::message::WireId;
+use crate::message::{Unit, UnitContent, WireId};
 use crate::trace::{Probe, Stage};
 use crate::workers::Workers;
 
 use super::ground::{Ground, Painted};
 use super::opening::Opening;
 use super::surface::Surface;
+use super::told::Told;
 use super::videos::Videos;
 
 /// Bytes of updates that may wait for their units in one app connection: a commit of the largest surface, behind what
@@ -64,6 +65,8 @@ pub(super) struct Updates {
     /// Nothing more is opened beyond so much.
     most_opened: usize,
     decoder: Decoder,
+    /// Units that some brought.
+    told: Told,
 }
 
 impl Default for Updates {
@@ -78,6 +81,7 @@ impl Default for Updates {
             given_up: HashSet::new(),
             most_opened: MAX_OPENED_BYTES,
             decoder: Decoder::new(),
+            told: Told::default(),
         }
     }
 }
@@ -88,6 +92,8 @@ pub(super) struct Stored {
     size: Size,
     format: Format,
     fresh: bool,
+    covers: u8,
+    unit: Option<UnitHead>,
     pub(super) bytes: usize,
     frames: Vec<Frame>,
     /// Chunks that are not open yet.
@@ -110,7 +116,17 @@ impl Stored {
             Ok((frames, others)) => (frames, others.unwrap_or_else(|| chunks.into()), None),
             Err(error) => (Vec::new(), VecDeque::new(), Some(error.to_string())),
         };
-        Self { size, format, fresh, bytes, frames, chunks, opened: Vec::new(), memory: 0, wrong }
+        let (covers, unit, opened) = (0, None, Vec::new());
+        Self { size, format, fresh, covers, unit, bytes, frames, chunks, opened, memory: 0, wrong }
+    }
+
+    /// With what its header says of those before it, and of its unit.
+    fn with(mut self, header: &UpdateHeader) -> Self {
+        (self.covers, self.unit) = (header.covers, header.unit);
+        if self.covers > 0 && !self.frames.is_empty() {
+            self.wrong = Some("a frame of a video, which builds on what it covers".to_owned());
+        }
+        self
     }
 
     /// Opens chunks until they have used up `room`.
@@ -126,19 +142,22 @@ impl Stored {
         {
             *room = room.saturating_sub(LEAST_COST);
             self.bytes -= chunk.len();
-            if let Err(error) = self.open_one(decoder, &chunk, room) {
+            if let Err(wrong) = self.open_one(decoder, &chunk, room) {
                 (self.chunks, self.opened, self.memory) = (VecDeque::new(), Vec::new(), 0);
-                self.wrong = Some(error.to_string());
+                self.wrong = Some(wrong);
             }
         }
     }
 
-    fn open_one(&mut self, decoder: &mut Decoder, chunk: &[u8], room: &mut usize) -> Result<(), Error> {
-        let opened = decoder.open(self.size, self.format, chunk)?;
+    fn open_one(&mut self, decoder: &mut Decoder, chunk: &[u8], room: &mut usize) -> Result<(), String> {
+        let opened = decoder.open(self.size, self.format, chunk).map_err(|error| error.to_string())?;
         let bytes = self.memory + opened.memory();
         let most = Decoder::most_memory(self.size, self.format);
         if bytes > most {
-            return Err(Error::UpdateMemory { bytes, most });
+            return Err(Error::UpdateMemory { bytes, most }.to_string());
+        }
+        if self.covers > 0 && opened.copies() {
+            return Err("a copy of what it covers".to_owned());
         }
         *room = room.saturating_sub(opened.memory());
         self.memory = bytes;
@@ -167,7 +186,8 @@ impl Stored {
 
 impl Updates {
     /// A surface has been made.
-    pub(super) fn create(&mut self, surface: WireId) -> Result<(), End> {
+    pub(super) fn create(&mut self, surface: WireId, is_there: impl Fn(WireId) -> bool) -> Result<(), End> {
+        self.told.created(surface, is_there);
         self.book.create(SurfaceId(surface.0)).map_err(|error| End::PeerViolation(error.to_string()))
     }
 
@@ -175,6 +195,7 @@ impl Updates {
     pub(super) fn destroy(&mut self, surface: WireId) {
         self.book.destroy(SurfaceId(surface.0));
         self.given_up.remove(&surface);
+        self.told.forget(surface);
         let closed = std::mem::take(&mut self.closed).into_iter();
         let (gone, closed): (VecDeque<_>, _) = closed.partition(|(of, ..)| *of == surface);
         self.closed = closed;
@@ -193,7 +214,8 @@ impl Updates {
         let Some(format) = Format::from_code(header.format) else {
             return Err(End::PeerViolation(format!("an update in pixel format {}", header.format)));
         };
-        let (surface, update) = (WireId(header.surface.0), Stored::new(size, format, header.fresh, chunks));
+        let update = Stored::new(size, format, header.fresh, chunks).with(header);
+        let surface = WireId(header.surface.0);
         self.bytes += update.bytes;
         if update.bytes > SMALL_UPDATE && update.wrong.is_none() {
             self.closed.push_back((surface, header.seq.0, update));
@@ -319,12 +341,30 @@ impl Updates {
     /// An update counts as there from now on, unless it is needed no more.
     fn complete(&mut self, surface: WireId, seq: u64, update: Stored) -> Result<(), End> {
         if self.book_as_there(surface, seq)? {
+            if update.covers > 0 {
+                self.supersede(surface, seq.saturating_sub(update.covers.into()), seq)?;
+            }
+            update.unit.map_or(Ok(()), |unit| self.told.add(surface, UpdateSeq(seq), unit))?;
             self.stored.entry(surface).or_default().insert(seq, update);
         } else {
             self.bytes -= update.bytes;
             self.opened -= update.memory;
         }
         Ok(())
+    }
+
+    /// Units that updates have told, and whose updates are there with all that they build on, after so many messages.
+    pub(super) fn told(&self, messages: u64) -> impl Iterator<Item = Unit> {
+        let is_there = |unit: &Unit| match unit.content {
+            UnitContent::Update(seq) => self.is_complete(unit.surface, seq.0),
+            _ => false,
+        };
+        self.told.due(messages).into_iter().filter(is_there)
+    }
+
+    /// The newest of them is shown, or need not be.
+    pub(super) fn forget_told(&mut self, surface: WireId) {
+        self.told.forget(surface);
     }
 
     /// An update will not come; `by` replaces it.

@@ -116,6 +116,14 @@ macro_rules! declare {
         }
 
         impl Handler {
+            /// Whether its events are the user's doing, which an answer on the screen is waited for.
+            pub(crate) fn is_input(self) -> bool {
+                matches!(
+                    self,
+                    Self::Pointer | Self::Keyboard | Self::Touch | Self::TextInput | Self::TabletTool
+                )
+            }
+
             /// Every handler but [`Self::None`].
             #[cfg(test)]
             pub(super) const ALL: &[Self] = &[$($(Self::$name,)*)*];

@@ -93,7 +93,10 @@ fn run(steps: &[Step]) -> usize {
 
 /// As [`run`]; says too what there is to see at the end.
 fn play(steps: &[Step]) -> (usize, Vec<Seen>) {
-    let mut rig = Rig::new();
+    play_in(Rig::new(), steps)
+}
+
+fn play_in(mut rig: Rig, steps: &[Step]) -> (usize, Vec<Seen>) {
     let mut program = Program::new(&mut rig);
     let mut viewer = None;
     for step in steps {
@@ -225,8 +228,10 @@ fn check_order(commits: &[Option<u128>], log: impl Iterator<Item = Option<u128>>
 
 proptest! {
     #[test]
-    fn no_commit_is_torn_by_any_order_of_arrival(steps in proptest::collection::vec(step(), 1..160)) {
-        run(&steps);
+    fn no_commit_is_torn_by_any_order_of_arrival(
+        steps in proptest::collection::vec(step(), 1..160), cover: bool,
+    ) {
+        play_in(Rig::covering(cover), &steps);
     }
 }
 
@@ -342,6 +347,57 @@ proptest! {
     ) {
         run(&steps);
     }
+}
+
+/// A window that draws all the time, with what else a program says and does now and then. What it draws may be lost, and
+/// come late or never before the end.
+fn busy_steps() -> impl Strategy<Value = Vec<Step>> {
+    // Most in the same place.
+    let place = prop_oneof![5 => (0u8..3).prop_map(|x| [x, 0, 20, 20]), 1 => any::<[u8; 4]>()];
+    let frame = (0..2usize, place, any::<bool>()).prop_map(|(surface, paint, frame)| {
+        let deed = Deed::Commit { surface, paint: Some(paint), by_buffer: true, frame };
+        vec![Step::Act(deed), Step::Pass(17), Step::Flush(u64::MAX, false)]
+    });
+    let all = || vec![Step::ToDisplay(20), Step::Compositor, Step::Release(8), Step::Tick, Step::ToApp(20)];
+    let one = prop_oneof![
+        12 => frame,
+        8 => (0usize..8).prop_map(|which| vec![Step::Update(which)]),
+        3 => Just(all()),
+        1 => step().prop_map(|step| vec![step]),
+    ];
+    proptest::collection::vec(one, 1..120).prop_map(|steps| steps.concat())
+}
+
+proptest! {
+    #[test]
+    fn a_busy_window_shows_whole_frames_in_their_order_whatever_is_lost(steps in busy_steps()) {
+        run(&steps);
+    }
+}
+
+/// So that what is above is about something.
+#[test]
+fn a_busy_window_covers_what_is_lost() {
+    let frame = |_| {
+        let deed = Deed::Commit { surface: 0, paint: Some([0, 0, 20, 20]), by_buffer: true, frame: true };
+        [Step::Act(deed), Step::Pass(17), Step::Flush(u64::MAX, false)]
+    };
+    let shown = [paint(0), Step::ToDisplay(20), Step::Update(0), Step::Compositor, Step::ToApp(20)];
+    let busy: Vec<Step> = (1..8).flat_map(frame).collect();
+    let mut rig = Rig::new();
+    let mut program = Program::new(&mut rig);
+    for step in shown.into_iter().chain(busy) {
+        match step {
+            Step::Act(deed) => program.act(&mut rig, &deed),
+            Step::ToDisplay(count) => rig.deliver_down(count),
+            Step::ToApp(count) => rig.deliver_up(count),
+            Step::Update(which) => rig.update(which),
+            Step::Pass(time) => rig.pass(Duration::from_millis(time)),
+            Step::Flush(budget, taking) => rig.flush(budget, taking),
+            _ => rig.compositor(),
+        }
+    }
+    assert!(rig.covering >= 3, "{} updates cover others", rig.covering);
 }
 
 fn paint(surface: usize) -> Step {

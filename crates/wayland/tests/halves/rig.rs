@@ -48,6 +48,12 @@ pub(crate) struct Rig {
     named: BTreeMap<(WireId, UpdateSeq), u64>,
     /// Units whose update was taken back: never committed by themselves.
     pub(crate) folded: BTreeSet<(WireId, u64)>,
+    /// Units that updates have told, none of which need be committed where a later one is.
+    told: BTreeSet<(WireId, u64)>,
+    /// Updates cover those before them, where they can.
+    cover: bool,
+    /// Updates that cover some.
+    pub(crate) covering: usize,
     /// Updates that were spoiled on their way, and those that begin anew.
     spoiled: BTreeSet<(WireId, UpdateSeq)>,
     fresh: BTreeSet<(WireId, UpdateSeq)>,
@@ -67,7 +73,12 @@ fn gpu() -> Offer {
 
 impl Rig {
     pub(crate) fn new() -> Self {
-        let desk = app::Desk { snapshot: compositor::snapshot(), ..Default::default() };
+        Self::covering(true)
+    }
+
+    /// Updates may cover those before them, or not.
+    pub(crate) fn covering(cover: bool) -> Self {
+        let desk = app::Desk { snapshot: compositor::snapshot(), cover, ..Default::default() };
         let config = display::Config { cursor_theme: "no such theme".to_owned(), ..Default::default() };
         let mut rig = Self {
             app: app::Connection::new(
@@ -90,6 +101,9 @@ impl Rig {
             units: BTreeMap::new(),
             named: BTreeMap::new(),
             folded: BTreeSet::new(),
+            told: BTreeSet::new(),
+            cover,
+            covering: 0,
             spoiled: BTreeSet::new(),
             fresh: BTreeSet::new(),
             surfaces: Vec::new(),
@@ -118,6 +132,7 @@ impl Rig {
         self.units.clear();
         self.named.clear();
         self.folded.clear();
+        self.told.clear();
         self.spoiled.clear();
         self.fresh.clear();
         self.surfaces.clear();
@@ -128,7 +143,7 @@ impl Rig {
 
     /// Another display is there.
     pub(crate) fn attach(&mut self) {
-        let desk = app::Desk { snapshot: compositor::snapshot(), ..Default::default() };
+        let desk = app::Desk { snapshot: compositor::snapshot(), cover: self.cover, ..Default::default() };
         self.app.attach(self.now, &Rc::new(desk), Compression::default());
         self.blobs.push_back((false, blob::hash(KEYMAP), KEYMAP.to_vec()));
         self.feed();
@@ -262,7 +277,8 @@ impl Rig {
 
     /// Lets content go while the budget lasts. Whether updates that have not arrived can still be taken back.
     pub(crate) fn flush(&mut self, budget: u64, taking: bool) {
-        let mut credit = app::Credit { content: budget, ..app::Credit::default() };
+        let rtt = Duration::from_millis(100);
+        let mut credit = app::Credit { content: budget, rtt, loses: true, ..app::Credit::default() };
         let updates = &mut self.updates;
         self.app.flush(self.now, app::Turn::Rest, &mut credit, &mut |surface, seq| {
             let is_it = |(header, _): &(UpdateHeader, _)| (header.surface, header.seq) == (surface, seq);
@@ -345,11 +361,20 @@ impl Rig {
         }
         for ((surface, unit), (_, applied)) in &self.units {
             assert!(
-                *applied || self.destroyed.contains(surface) || self.folded.contains(&(*surface, *unit)),
+                *applied
+                    || self.destroyed.contains(surface)
+                    || self.folded.contains(&(*surface, *unit))
+                    || self.is_made_up_for(*surface, *unit),
                 "unit {unit} of surface {} is stuck",
                 surface.0
             );
         }
+    }
+
+    /// Whether an update has told the unit, and a later one was applied.
+    fn is_made_up_for(&self, surface: WireId, unit: u64) -> bool {
+        let mut later = self.units.range((surface, unit + 1)..=(surface, u64::MAX));
+        self.told.contains(&(surface, unit)) && later.any(|(_, (_, applied))| *applied)
     }
 
     fn collect_app(&mut self) {
@@ -388,7 +413,8 @@ impl Rig {
 
     fn take_update(&mut self, update: Update) {
         let header = update.header(ConnectionId(1));
-        let Update { surface, seq, size, format, fresh, chunks } = update;
+        let Update { surface, seq, size, format, fresh, covers, unit, chunks, .. } = update;
+        self.covering += usize::from(covers > 0);
         if let Some(content) = self.contents.get(&surface) {
             self.before.insert(surface, content.clone());
         }
@@ -398,6 +424,12 @@ impl Rig {
         }
         let content = self.contents.get_mut(&surface).expect("the first update is fresh");
         self.decoder.apply(content, &chunks).expect("what a half encodes can be applied");
+        if let Some(unit) = unit {
+            let (surface, number, content) = (WireId(surface.0), unit.number, UnitContent::Update(seq));
+            let (state, children) = (Vec::new(), Vec::new());
+            self.expect(&Unit { surface, number, state, content, offset: (0, 0), feedback: false, children });
+            self.told.insert((surface, number));
+        }
         self.updates.push_back((header, chunks.into_iter().map(Bytes::from).collect()));
     }
 
@@ -439,6 +471,10 @@ impl Rig {
     }
 
     fn expect(&mut self, unit: &Unit) {
+        if self.told.contains(&(unit.surface, unit.number)) {
+            assert!(unit.children.is_empty() && unit.state.is_empty(), "it was told");
+            return;
+        }
         unit.children.iter().for_each(|child| self.expect(child));
         let surface = SurfaceId(unit.surface.0);
         if unit.content == UnitContent::None {

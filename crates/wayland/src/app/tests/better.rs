@@ -12,6 +12,7 @@ pub(super) const SLOW: Credit = Credit {
     rtt: Duration::ZERO,
     heard: None,
     rate: Some(25_000),
+    loses: false,
     videos: 0,
     encoded: 0,
 };
@@ -21,6 +22,7 @@ pub(super) const IDLE: Credit = Credit {
     rtt: Duration::ZERO,
     heard: None,
     rate: Some(25_000),
+    loses: false,
     videos: 0,
     encoded: 0,
 };

@@ -2,6 +2,7 @@
 
 mod better;
 mod captures;
+mod covering;
 mod errands;
 mod fade;
 mod gpu;

@@ -44,7 +44,8 @@ impl Handles for Surface {
 
     fn made(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
         let version = connection.objects.of(object).map_or(1, |object| object.version);
-        connection.updates.create(object)?;
+        let surfaces = &connection.surfaces;
+        connection.updates.create(object, |id| surfaces.contains_key(&id))?;
         connection.surfaces.insert(object, surface::Surface::new(version));
         connection.meet_updates(object);
         Ok(())

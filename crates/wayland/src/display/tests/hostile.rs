@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use wayferry_pixels::{Compression, Content, Encoder, Format};
-use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
+use wayferry_proto::{ConnectionId, SurfaceId, Time, UnitHead, UpdateHeader, UpdateSeq};
 
 use super::super::intake::MAX_WAITING;
 use super::super::link::MAX_OUTPUT;
@@ -344,7 +344,7 @@ enum Attack {
     Fitting(u64, u16, Vec<WireArg>),
     Unit(u64, u8, Vec<(u64, u16, Vec<WireArg>)>),
     Bind(usize),
-    Update(u64, u64, bool),
+    Update(u64, u64, bool, u8, Option<(u64, u64)>),
 }
 
 fn attack() -> impl Strategy<Value = Attack> {
@@ -355,7 +355,8 @@ fn attack() -> impl Strategy<Value = Attack> {
         4 => (0u64..20, 0u8..3, prop::collection::vec(call(), 0..3))
             .prop_map(|(surface, content, state)| Attack::Unit(surface, content, state)),
         3 => (0..GLOBALS.len()).prop_map(Attack::Bind),
-        2 => (0u64..20, 1u64..4, any::<bool>()).prop_map(|(surface, seq, fresh)| Attack::Update(surface, seq, fresh)),
+        2 => (0u64..20, 1u64..6, any::<bool>(), 0u8..4, prop::option::of((0u64..6, 0u64..9)))
+            .prop_map(|(surface, seq, fresh, covers, unit)| Attack::Update(surface, seq, fresh, covers, unit)),
     ]
 }
 
@@ -435,7 +436,9 @@ proptest! {
                 Attack::Bind(global) => {
                     rig.bind(GLOBALS[global].0);
                 }
-                Attack::Update(surface, seq, fresh) => {
+                Attack::Update(surface, seq, fresh, covers, unit) => {
+                    let unit =
+                        unit.map(|(number, after)| UnitHead { number, after, feedback: number % 2 == 0 });
                     let header = UpdateHeader {
                         connection: ConnectionId(1),
                         surface: SurfaceId(surface * 2),
@@ -443,8 +446,8 @@ proptest! {
                         size: (2, 2),
                         format: 0,
                         fresh,
-                        covers: 0,
-                        unit: None,
+                        covers,
+                        unit,
                     };
                     rig.deliver((header, vec![]));
                 }

@@ -9,6 +9,7 @@ mod opening;
 mod order;
 mod rig;
 mod startup;
+mod told;
 mod units;
 mod veils;
 #[cfg(feature = "video")]
