@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use wayferry_sim::Controller;
-use wayferry_sim::grid::{Cell, Grid, Row, Workload, jobs, run_jobs};
+use wayferry_sim::grid::{Cell, Grid, LossModel, Row, Workload, jobs, run_jobs};
 use wayferry_sim::session::{Amount, Delivery};
 
 const REPAIRED: Delivery = Delivery::Repaired(Amount::Adaptive);
@@ -64,6 +64,43 @@ fn the_goals_are_out_of_reach_without_repair_and_our_controller() {
     assert!(streaming.rest.blocking.percentile(0.99) > Some(10.0));
     assert!(streaming.rest.inter_delivery.percentile(0.9995) > Some(50.0));
     assert!(asked.rest.response.percentile(0.99) > Some(200.0));
+}
+
+/// A window that draws in place, 60 frames a second, over a link that loses in this manner.
+fn busy(workload: Workload, (loss_model, loss): (LossModel, u32)) -> Cell {
+    Cell { loss_model, loss, rate_mbps: 20, ..product(workload) }
+}
+
+const MANNERS: [(LossModel, u32); 7] = [
+    (LossModel::Independent, 100),
+    (LossModel::Independent, 300),
+    (LossModel::Gilbert2, 100),
+    (LossModel::Burst5Ms, 100),
+    (LossModel::Burst20Ms, 100),
+    (LossModel::Gilbert4, 100),
+    (LossModel::Elliott, 195),
+];
+
+/// No loss costs a window that draws in place more than a frame, mostly, and next to nothing more is sent.
+#[test]
+fn a_loss_costs_a_busy_window_one_frame() {
+    let rows = rows(4, MANNERS.map(|manner| busy(Workload::InPlace, manner)));
+    for (row, (manner, _)) in rows.iter().zip(MANNERS) {
+        let beyond = if matches!(manner, LossModel::Gilbert4 | LossModel::Elliott) { 70.0 } else { 18.0 };
+        let (name, floor) = (manner.name(), row.floor.as_secs_f64() * 1e3);
+        at_most(name, row.rest.response.percentile(0.99), floor + beyond);
+        at_most(name, Some(row.overhead_percent()), 20.0);
+    }
+}
+
+/// Repair alone misses that: it costs more than as much again, and a burst still costs a round trip.
+#[test]
+fn repair_alone_does_not_keep_a_busy_window_going() {
+    let bursts = [LossModel::Gilbert2, LossModel::Burst5Ms, LossModel::Burst20Ms];
+    for row in rows(4, bursts.map(|manner| busy(Workload::Busy, (manner, 100)))) {
+        let (floor, p99) = (row.floor.as_secs_f64() * 1e3, row.rest.response.percentile(0.99));
+        assert!(p99 > Some(floor + 40.0) && row.overhead_percent() > 100.0, "{p99:?}");
+    }
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use wayferry_proto::MAX_COVERED;
+
 use crate::controller::Controller;
 use crate::link::{LaneConfig, Loss, Queue, Service};
 use crate::random::Random;
@@ -44,6 +46,9 @@ pub enum Workload {
     /// A small window that draws 60 times a second for 30 s: most updates of one packet, some of two, each with the message
     /// of its unit on the ordered stream beside it.
     Busy,
+    /// The same as the product sends it that changes in place: each update makes up for the six before it, and tells its
+    /// unit.
+    InPlace,
     /// What a viewer received while somebody typed and ran programs in a terminal.
     TraceTerminal,
     /// While a page was scrolled.
@@ -159,13 +164,14 @@ impl LossModel {
 
 impl Workload {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Streaming,
         Self::Streaming10Hz,
         Self::NonStreaming,
         Self::Typing,
         Self::Mixed,
         Self::Busy,
+        Self::InPlace,
         Self::TraceTerminal,
         Self::TraceScroll,
         Self::TraceWindows,
@@ -180,6 +186,7 @@ impl Workload {
             Self::Typing => "typing",
             Self::Mixed => "mixed",
             Self::Busy => "busy",
+            Self::InPlace => "busy-in-place",
             Self::TraceTerminal => "trace-terminal",
             Self::TraceScroll => "trace-scroll",
             Self::TraceWindows => "trace-windows",
@@ -196,18 +203,19 @@ impl Workload {
             Self::Typing => {
                 let mut random = Random::new(1);
                 let updates = (0..KEYS).map(|_| vec![small(&mut random)]).collect();
-                Plan { updates, pace: Pace::Keys(every(PERIOD, KEYS)), unit: None }
+                Plan { updates, pace: Pace::Keys(every(PERIOD, KEYS)), unit: None, covers: 0 }
             }
             Self::Mixed => {
                 let mut random = Random::new(2);
                 let updates = (0..UPDATES).map(|_| mixed(&mut random)).collect();
-                Plan { updates, pace: Pace::Timed(every(PERIOD, UPDATES)), unit: None }
+                Plan { updates, pace: Pace::Timed(every(PERIOD, UPDATES)), unit: None, covers: 0 }
             }
             Self::Busy => {
                 let mut random = Random::new(3);
                 let updates = (0..FRAMES).map(|_| vec![frame(&mut random)]).collect();
-                Plan { updates, pace: Pace::Timed(every(FRAME, FRAMES)), unit: Some(UNIT) }
+                Plan { updates, pace: Pace::Timed(every(FRAME, FRAMES)), unit: Some(UNIT), covers: 0 }
             }
+            Self::InPlace => Plan { unit: None, covers: MAX_COVERED, ..Self::Busy.plan() },
             Self::TraceTerminal => recorded(include_str!("../../traces/terminal.txt")),
             Self::TraceScroll => recorded(include_str!("../../traces/scroll.txt")),
             Self::TraceWindows => recorded(include_str!("../../traces/windows.txt")),
@@ -222,7 +230,7 @@ fn recorded(text: &str) -> Plan {
         Some((Duration::from_millis(millis.parse().ok()?), chunks(bytes.parse().ok()?)))
     };
     let (times, updates) = text.lines().filter_map(update).unzip();
-    Plan { updates, pace: Pace::Timed(times), unit: None }
+    Plan { updates, pace: Pace::Timed(times), unit: None, covers: 0 }
 }
 
 /// About equal chunks of at most the usual size.

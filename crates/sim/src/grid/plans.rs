@@ -107,7 +107,7 @@ fn beyond() -> Vec<Cell> {
 fn bursts() -> Vec<Cell> {
     let repaired = Delivery::Repaired(Amount::Adaptive);
     let mut cells = Vec::new();
-    for workload in [Workload::Typing, Workload::Busy] {
+    for workload in [Workload::Typing, Workload::Busy, Workload::InPlace] {
         for delivery in [Delivery::Partial, repaired] {
             let base = Cell { rate_mbps: 20, ..Cell::baseline(workload, delivery, Controller::Copa) };
             cells.push(Cell { loss: 0, ..base });

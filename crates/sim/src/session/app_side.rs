@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use noq_proto::StreamEvent;
 use wayferry_proto::{
-    ChannelId, ConnectionId, Event, Header, Side, SurfaceId, Time, UpdateHeader, UpdateSeq,
+    ChannelId, ConnectionId, Event, Header, Side, SurfaceId, Time, UnitHead, UpdateHeader, UpdateSeq,
 };
 
 use super::Delivery;
@@ -102,11 +102,27 @@ impl AppSide {
                 covers: 0,
                 unit: None,
             };
-            if let Err(error) = self.port.session.send_update(header, self.plan.chunks(update)) {
+            if let Err(error) = self.send_update(now, header) {
                 self.fault = Some(error.to_string());
             }
             self.send_unit();
             self.sent.push(now);
+        }
+    }
+
+    fn send_update(&mut self, now: Time, header: UpdateHeader) -> Result<u64, wayferry_proto::Error> {
+        let before = header.seq.0 - 1;
+        let chunks = self.plan.chunks(before as usize);
+        let session = &mut self.port.session;
+        if self.plan.covers == 0 {
+            return session.send_update(header, chunks);
+        }
+        let unit = Some(UnitHead { number: header.seq.0, after: 0, feedback: false });
+        let covers = if session.repairs(now) { u64::from(self.plan.covers).min(before) as u8 } else { 0 };
+        let header = UpdateHeader { covers, unit, ..header };
+        match covers {
+            0 => session.send_update(header, chunks),
+            _ => session.send_passing_update(header, chunks),
         }
     }
 

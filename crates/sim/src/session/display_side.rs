@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use noq_proto::StreamEvent;
-use wayferry_proto::{ChannelId, Event, Header, Side, Time, UpdateHeader};
+use wayferry_proto::{ChannelId, Event, Header, Side, Time, UpdateHeader, UpdateSeq, fence};
 
 use super::Delivery;
 use super::app_side::CONNECTION;
@@ -33,6 +33,7 @@ pub struct DisplaySide {
     whole: Vec<bool>,
     left: usize,
     units: Units,
+    made_up_for: MadeUpFor,
     fault: Option<String>,
 }
 
@@ -50,6 +51,7 @@ impl DisplaySide {
             whole: vec![false; plan.updates.len()],
             left: plan.updates.len(),
             units: Units::default(),
+            made_up_for: MadeUpFor::default(),
             plan,
             fault: None,
         }
@@ -82,6 +84,7 @@ impl DisplaySide {
                     self.events = Some(self.port.session.open(Header::Events { connection: CONNECTION }));
                     self.next = Some(now);
                 }
+                Event::Chunk { .. } if self.plan.covers > 0 => {}
                 Event::Chunk { header, index, .. } => {
                     self.units.held.push((header.seq.0.saturating_sub(1) as usize, index));
                     self.show(now);
@@ -90,7 +93,12 @@ impl DisplaySide {
                     self.units.came += 1;
                     self.show(now);
                 }
-                Event::Update { header, chunks } => self.take_update(now, &header, &chunks),
+                Event::Update { header, chunks } => {
+                    self.take_update(now, &header, &chunks);
+                    if self.plan.covers > 0 {
+                        self.show_covered(now, &header);
+                    }
+                }
                 Event::Warning(why) => self.fault = Some(why),
                 Event::Closed { reason, .. } => self.fault = Some(format!("{reason:?}")),
                 _ => {}
@@ -108,6 +116,24 @@ impl DisplaySide {
             }
             waits
         });
+    }
+
+    /// Notes what is there, or made up for by what is.
+    fn show_covered(&mut self, now: Time, header: &UpdateHeader) {
+        let MadeUpFor { book, shown } = &mut self.made_up_for;
+        let first = UpdateSeq(header.seq.0 - u64::from(header.covers));
+        let noted = book.complete(header.surface, header.seq).and_then(|_| match header.covers {
+            0 => Ok(()),
+            _ => book.supersede(header.surface, first, header.seq),
+        });
+        if let Err(error) = noted {
+            self.fault = Some(error.to_string());
+        }
+        let reached = book.reached(header.surface).map_or(0, |seq| seq.0 as usize);
+        for update in *shown..reached {
+            (0..self.plan.updates[update].len()).for_each(|chunk| self.log.shown(update, chunk, now));
+        }
+        *shown = reached.max(*shown);
     }
 
     fn take_update(&mut self, now: Time, header: &UpdateHeader, chunks: &[Bytes]) {
@@ -157,6 +183,14 @@ struct Units {
     came: usize,
     /// Updates and chunks that wait for theirs.
     held: Vec<(usize, usize)>,
+}
+
+/// Which updates need not come any more.
+#[derive(Debug, Default)]
+struct MadeUpFor {
+    book: fence::Updates,
+    /// How many updates have been shown, or replaced by what was.
+    shown: usize,
 }
 
 impl App for DisplaySide {

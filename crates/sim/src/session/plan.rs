@@ -15,6 +15,8 @@ pub struct Plan {
     pub pace: Pace,
     /// Bytes of the message that each update has on the ordered stream beside it, and without which it is not shown.
     pub unit: Option<usize>,
+    /// So many updates before it each makes up for, where the link is known to lose.
+    pub covers: u8,
 }
 
 /// What starts an update.
@@ -36,7 +38,7 @@ pub enum Pace {
 impl Plan {
     /// `count` updates of `chunks` chunks of `length` bytes.
     pub fn uniform(count: usize, chunks: usize, length: usize, pace: Pace) -> Self {
-        Self { updates: vec![vec![length; chunks]; count], pace, unit: None }
+        Self { updates: vec![vec![length; chunks]; count], pace, unit: None, covers: 0 }
     }
 
     /// Bytes of all chunks.
