@@ -1,0 +1,260 @@
+//! The predictor: keys and contents in, pictures out.
+//!
+//! Keys are outstanding from their press until a content answers them, or the caller says that none will. The line is
+//! what the last content has; what outstanding keys will make of it is worked out anew after every input, so nothing
+//! that was only predicted is ever built upon. What a content means for keys and line is in `answers.rs`.
+//!
+//! The one invariant: a key is shown only if the keys before it are, and no more than [`MAX_SHOWN`] letters at once.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use wayferry_pixels::{Content, Format, Rect, Region, Size};
+
+use crate::ahead::Ahead;
+use crate::carets::Carets;
+use crate::confidence::Confidence;
+use crate::find;
+use crate::glyphs::Glyphs;
+use crate::key::{Does, Key, KeyId};
+use crate::line::{Cell, Line};
+use crate::overlay::{Mark, Marked, Overlay, Show};
+
+/// Predicts one surface.
+#[derive(Default)]
+pub struct Echo {
+    seen: Option<(Size, Format)>,
+    pub(crate) carets: Carets,
+    pub(crate) line: Option<Line>,
+    pub(crate) glyphs: Glyphs,
+    pub(crate) confidence: Confidence,
+    pub(crate) outstanding: VecDeque<Outstanding>,
+    /// The last key's number, and the layout then.
+    last: Option<(KeyId, u8)>,
+    pub(crate) hint: Option<Rect>,
+    is_sensitive: bool,
+    is_drawn: bool,
+}
+
+/// A key without an answer.
+pub(crate) struct Outstanding {
+    pub(crate) id: KeyId,
+    pub(crate) key: Key,
+    pub(crate) at: Duration,
+    pub(crate) epoch: u32,
+    pub(crate) is_shown: bool,
+}
+
+/// The last key that the program had been given before it made a content, if any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answered(pub Option<KeyId>);
+
+/// What a program says of the field that has the focus, as `zwp_text_input_v3.set_content_type` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Nothing that forbids predicting; programs say so of password fields too.
+    Normal,
+    /// A password, a PIN, hidden text, sensitive data: nothing is predicted, and all that was learned is forgotten.
+    Sensitive,
+}
+
+impl Echo {
+    /// Knows nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A key was pressed, or repeated, at `now`. Keys whose id is not greater than the last one's are ignored.
+    ///
+    /// While a letter is composed of several keys, or by an input method, call [`Self::disturbed`] instead.
+    pub fn key(&mut self, now: Duration, id: KeyId, key: Key) -> Option<Show> {
+        let last = self.last;
+        if key.does() == Does::Nothing || self.is_sensitive || last.is_some_and(|(last, _)| id <= last) {
+            return None;
+        }
+        self.expire(now);
+        self.last = Some((id, key.group));
+        if key.does() == Does::Ends || last.is_some_and(|(_, group)| group != key.group) {
+            self.confidence.begin();
+            self.carets.moved();
+        }
+        if self.outstanding.len() == MAX_OUTSTANDING {
+            // What the oldest one does cannot be told from what the others do any more.
+            self.outstanding.pop_front();
+            self.lose();
+        }
+        let epoch = self.confidence.epoch();
+        self.outstanding.push_back(Outstanding { id, key, at: now, epoch, is_shown: false });
+        self.show()
+    }
+
+    /// The surface has this content at `now`, which differs from the one before inside `damage` alone. `answered` says
+    /// which keys it may be the answer to.
+    pub fn content(
+        &mut self,
+        now: Duration,
+        content: &Content,
+        damage: &Region,
+        answered: Answered,
+    ) -> Option<Show> {
+        if self.is_sensitive {
+            return None;
+        }
+        self.expire(now);
+        let seen = (content.size(), content.format());
+        if self.seen.replace(seen).is_some_and(|before| before != seen) {
+            self.interrupt();
+            self.carets.resized();
+        }
+        let count = self.outstanding.iter().take_while(|key| Some(key.id) <= answered.0).count();
+        let boxes = find::boxes(&damage.clip(content.size()));
+        if !boxes.is_empty() {
+            self.changed(content, &boxes, count);
+        }
+        self.show()
+    }
+
+    /// All keys up to this one have been with the program for so long at `now` that it will not answer them any more.
+    pub fn late(&mut self, now: Duration, id: KeyId) -> Option<Show> {
+        self.expire(now);
+        while let Some(key) = self.outstanding.front().filter(|key| key.id <= id) {
+            let (does, was_shown) = (key.key.does(), key.is_shown);
+            self.outstanding.pop_front();
+            if does == Does::Text {
+                self.confidence.unanswered();
+            }
+            if was_shown {
+                self.failed();
+            }
+        }
+        self.show()
+    }
+
+    /// The program says that its caret is in `rect`, in pixels of the surface's buffer, and what its field is for.
+    pub fn hint(&mut self, rect: Rect, purpose: Purpose) -> Option<Show> {
+        self.hint = Some(rect);
+        if purpose == Purpose::Sensitive {
+            let show = self.forget();
+            self.is_sensitive = true;
+            return show;
+        }
+        self.is_sensitive = false;
+        None
+    }
+
+    /// Something else than keys came between: a button of a pointer, another focus, another state of the window, text
+    /// of an input method, film in the surface. Nothing is shown until two letters came true again.
+    pub fn disturbed(&mut self) -> Option<Show> {
+        self.interrupt();
+        self.show()
+    }
+
+    /// Forgets all that was learned, as when the focus goes to another program or the display leaves.
+    pub fn forget(&mut self) -> Option<Show> {
+        let is_drawn = self.is_drawn;
+        *self = Self::new();
+        is_drawn.then_some(Show::Clear)
+    }
+
+    /// When [`Self::timeout_passed`] is to be called, unless something else is before.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.outstanding.front().map(|key| key.at + GIVE_UP)
+    }
+
+    /// It is `now`: keys of which nothing was heard for long are given up.
+    pub fn timeout_passed(&mut self, now: Duration) -> Option<Show> {
+        self.expire(now);
+        self.show()
+    }
+
+    /// Bytes that are kept for this surface.
+    pub fn memory(&self) -> usize {
+        let line = self.line.as_ref().map_or(0, Line::bytes);
+        let outstanding = self.outstanding.capacity() * size_of::<Outstanding>();
+        self.glyphs.bytes() + line + outstanding + self.confidence.bytes() + size_of::<Self>()
+    }
+
+    fn interrupt(&mut self) {
+        self.outstanding.clear();
+        self.confidence.begin();
+        self.carets.moved();
+        (self.line, self.hint) = (None, None);
+    }
+
+    fn expire(&mut self, now: Duration) {
+        if self.timeout().is_some_and(|at| at <= now) {
+            self.interrupt();
+        }
+    }
+
+    /// A prediction that was shown is not what the program did.
+    pub(crate) fn failed(&mut self) {
+        if let Some(caret) = self.carets.present_mut() {
+            caret.field.judged(false);
+        }
+        self.doubt();
+    }
+
+    /// The program did not go on as it did: a new epoch, and what is shown is taken back.
+    pub(crate) fn doubt(&mut self) {
+        self.confidence.doubt();
+        self.outstanding.iter_mut().for_each(|key| key.is_shown = false);
+        if let Some(line) = &mut self.line {
+            line.ink = None;
+        }
+    }
+
+    /// Where the caret is is not known any more.
+    pub(crate) fn lose(&mut self) {
+        self.doubt();
+        self.line = None;
+    }
+
+    /// What is to be drawn now: nothing new where nothing was and nothing is.
+    fn show(&mut self) -> Option<Show> {
+        let overlay = self.overlay();
+        let was_drawn = std::mem::replace(&mut self.is_drawn, overlay.is_some());
+        overlay.map(Show::Overlay).or(was_drawn.then_some(Show::Clear))
+    }
+
+    /// The line after all keys that may be shown: none after one that may not.
+    fn overlay(&mut self) -> Option<Overlay> {
+        let before: Vec<bool> =
+            self.outstanding.iter_mut().map(|key| std::mem::take(&mut key.is_shown)).collect();
+        let (line, caret) = (self.line.as_ref()?, self.carets.present()?);
+        if self.confidence.is_quiet() || !caret.field.is_trusted() {
+            return None;
+        }
+        let mut ahead = Ahead { line: line.clone(), steps: Vec::new() };
+        let mut letters = 0;
+        for (key, was_shown) in self.outstanding.iter_mut().zip(before) {
+            letters += usize::from(key.key.does() == Does::Text);
+            if letters > MAX_SHOWN || !(was_shown || self.confidence.may_show(key.epoch)) {
+                break;
+            }
+            let Some(step) = ahead.line.apply(key.key, caret, &self.glyphs) else { break };
+            ahead.steps.push(step);
+            key.is_shown = true;
+        }
+        let last = self.outstanding.get(ahead.steps.len().checked_sub(1)?)?.id;
+        let since = self.outstanding.front()?.at;
+        let columns = ahead.columns();
+        let pixels = ahead.line.picture(&columns, caret, &self.glyphs).into_pixels();
+        let kind = |is_unknown| if is_unknown { Marked::Unknown } else { Marked::Letter };
+        let mark = |cell: Cell| Mark { rect: line.on_surface(&cell.columns), kind: kind(cell.is_unknown) };
+        let marks = ahead.cells().into_iter().map(mark).collect();
+        Some(Overlay { rect: line.on_surface(&columns), pixels, marks, last, since })
+    }
+}
+
+/// Bytes that are kept for one surface.
+pub const MAX_MEMORY: usize = 224 << 10;
+
+/// Keys without an answer that are remembered; before one more the oldest is given up.
+pub const MAX_OUTSTANDING: usize = 32;
+
+/// Letters that are shown before they are answered. What is typed ahead of a hidden prompt is no more than these.
+pub const MAX_SHOWN: usize = 3;
+
+/// How long a key is outstanding when neither an answer nor its lateness is told.
+const GIVE_UP: Duration = Duration::from_secs(30);

@@ -1,0 +1,260 @@
+//! What keys drew: the glyphs of a window, and their colours.
+//!
+//! Glyphs are remembered by key, not by character, in at most [`MAX_GLYPHS`] bytes; beyond that those go that were used
+//! longest ago. In a colour in which a glyph was not seen yet, its ink is mixed anew.
+//!
+//! The one invariant: nothing of a masked field stays.
+
+use std::collections::BTreeMap;
+
+use zeroize::Zeroizing;
+
+use crate::caret::{Caret, Kind};
+use crate::ink::{Blend, Inks, ink_of, is_same_ink};
+use crate::key::Key;
+use crate::plane::Plane;
+use crate::shape::Shape;
+
+/// The glyphs of a window.
+#[derive(Default)]
+pub(crate) struct Glyphs {
+    by_key: BTreeMap<(Face, Key), Vec<Glyph>>,
+    bytes: usize,
+    clock: u64,
+    pub(crate) inks: Inks,
+}
+
+/// Glyphs of another height, or below another caret, are of another font.
+type Face = (usize, Kind);
+
+/// What one key drew once.
+struct Glyph {
+    picture: Packed,
+    paper: u32,
+    /// The colour farthest from the paper; none in a blank.
+    ink: Option<u32>,
+    /// The key before, whose letter may reach into this one's place.
+    after: Option<Key>,
+    uses: u32,
+    used: u64,
+}
+
+/// Where a glyph is wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) paper: u32,
+    /// The colour of the letters before, where there are any.
+    pub(crate) ink: Option<u32>,
+    pub(crate) after: Option<Key>,
+}
+
+impl Glyphs {
+    /// What `key` is likely to draw, if it has drawn before.
+    pub(crate) fn find(&self, caret: &Caret, key: Key, place: Place) -> Option<Plane> {
+        let glyphs = self.by_key.get(&((caret.height, caret.kind), key))?;
+        let fits = |glyph: &Glyph| glyph.paper == place.paper && glyph.has_ink(place);
+        let rank = |glyph: &&Glyph| (fits(glyph), glyph.after == place.after, glyph.uses, glyph.used);
+        let glyph = glyphs.iter().max_by_key(rank)?;
+        let picture = glyph.picture.unpacked();
+        Some(if fits(glyph) { picture } else { self.inked(glyph, &picture, place) })
+    }
+
+    /// The glyph in another colour: how much ink each pixel has stays the same.
+    fn inked(&self, glyph: &Glyph, picture: &Plane, place: Place) -> Plane {
+        let Some(ink) = glyph.ink else {
+            return Plane::filled(picture.width(), picture.height(), place.paper);
+        };
+        let old = self.inks.fullest(ink, glyph.paper);
+        let new = place.ink.map_or(old, |ink| self.inks.fullest(ink, place.paper));
+        let blend = Blend::new((glyph.paper, old), (place.paper, new));
+        let mut pixels = Zeroizing::new(Vec::with_capacity(picture.pixels().len()));
+        pixels.extend(picture.pixels().iter().map(|pixel| blend.of(*pixel)));
+        Plane::new(picture.width(), pixels)
+    }
+
+    /// Keeps what `key` drew.
+    pub(crate) fn learn(&mut self, caret: &Caret, key: Key, picture: &Plane, place: Place) {
+        self.clock += 1;
+        let used = self.clock;
+        let glyphs = self.by_key.entry(((caret.height, caret.kind), key)).or_default();
+        if let Some(known) = glyphs.iter_mut().find(|known| known.picture.is(picture)) {
+            (known.uses, known.used, known.after) = (known.uses.saturating_add(1), used, place.after);
+            return;
+        }
+        let Some(packed) = Packed::new(picture) else { return };
+        if glyphs.len() == VARIANTS
+            && let Some(oldest) = (0..VARIANTS).min_by_key(|at| glyphs[*at].used)
+        {
+            self.bytes -= glyphs.swap_remove(oldest).picture.bytes();
+        }
+        self.bytes += packed.bytes();
+        let (paper, ink, after) = (place.paper, ink_of(picture, place.paper), place.after);
+        glyphs.push(Glyph { picture: packed, paper, ink, after, uses: 1, used });
+        while self.bytes > MAX_GLYPHS {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let ages =
+            self.by_key.iter().flat_map(|(key, glyphs)| glyphs.iter().map(move |glyph| (glyph.used, *key)));
+        let Some((used, key)) = ages.min() else { return };
+        if let Some(glyphs) = self.by_key.get_mut(&key) {
+            let (old, kept) =
+                std::mem::take(glyphs).into_iter().partition::<Vec<_>, _>(|glyph| glyph.used == used);
+            *glyphs = kept;
+            self.bytes -= old.iter().map(|glyph| glyph.picture.bytes()).sum::<usize>();
+        }
+        self.by_key.retain(|_, glyphs| !glyphs.is_empty());
+    }
+
+    /// Forgets what looks like a mask.
+    pub(crate) fn forget_like(&mut self, mask: &Shape) {
+        for glyphs in self.by_key.values_mut() {
+            glyphs.retain(|glyph| {
+                let picture = glyph.picture.unpacked();
+                let is_mask =
+                    Shape::of(&picture, 0..picture.width()).is_some_and(|shape| shape.is_like(mask));
+                self.bytes -= if is_mask { glyph.picture.bytes() } else { 0 };
+                !is_mask
+            });
+        }
+        self.by_key.retain(|_, glyphs| !glyphs.is_empty());
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Glyph {
+    /// Whether its ink is what is written with there: the same hue, about as strong.
+    fn has_ink(&self, place: Place) -> bool {
+        match (self.ink, place.ink) {
+            (Some(own), Some(ink)) => is_same_ink((own, self.paper), (ink, place.paper)),
+            _ => true,
+        }
+    }
+}
+
+/// A picture of few colours.
+struct Packed {
+    width: usize,
+    colours: Zeroizing<Vec<u32>>,
+    indices: Zeroizing<Vec<u8>>,
+}
+
+impl Packed {
+    /// `None` for one of more colours than letters have.
+    fn new(picture: &Plane) -> Option<Self> {
+        let mut colours = Zeroizing::new(Vec::with_capacity(COLOURS));
+        let mut indices = Zeroizing::new(Vec::with_capacity(picture.pixels().len()));
+        for pixel in picture.pixels() {
+            let known = colours.iter().position(|colour| colour == pixel);
+            if known.is_none() && colours.len() == COLOURS {
+                return None;
+            }
+            indices.push(known.unwrap_or(colours.len()) as u8);
+            if known.is_none() {
+                colours.push(*pixel);
+            }
+        }
+        // Without the room that was not needed; the larger one is overwritten as it is dropped.
+        let colours = Zeroizing::new(colours.to_vec());
+        Some(Self { width: picture.width(), colours, indices })
+    }
+
+    fn unpacked(&self) -> Plane {
+        let mut pixels = Zeroizing::new(Vec::with_capacity(self.indices.len()));
+        pixels.extend(self.indices.iter().map(|index| self.colours[usize::from(*index)]));
+        Plane::new(self.width, pixels)
+    }
+
+    fn is(&self, picture: &Plane) -> bool {
+        let pixels = self.indices.iter().map(|index| self.colours[usize::from(*index)]);
+        self.width == picture.width() && pixels.eq(picture.pixels().iter().copied())
+    }
+
+    /// With what the maps need for it.
+    fn bytes(&self) -> usize {
+        self.colours.len() * size_of::<u32>() + self.indices.len() + size_of::<Glyph>() + ENTRY
+    }
+}
+
+/// Bytes of all glyphs of a window.
+pub(crate) const MAX_GLYPHS: usize = 96 << 10;
+
+/// Bytes of a map's entry, and of vectors that are larger than what is in them.
+const ENTRY: usize = 96;
+
+/// Glyphs of one key: in other colours, beside other letters.
+const VARIANTS: usize = 6;
+
+/// Colours of one glyph.
+const COLOURS: usize = 160;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plane::mixed;
+
+    const PAPER: u32 = 0xff10_2030;
+    const INK: u32 = 0xffe0_d0c0;
+
+    fn caret() -> Caret {
+        Caret::new(Kind::Block, 8, 16, 0..16, INK)
+    }
+
+    fn place(paper: u32, ink: Option<u32>) -> Place {
+        Place { paper, ink, after: None }
+    }
+
+    /// A figure in three shades, another for each number.
+    fn figure(number: u32, paper: u32, ink: u32) -> Plane {
+        let mut picture = Plane::filled(8, 16, paper);
+        let blend = Blend::new((0xff00_0000, 0xffff_ffff), (paper, ink));
+        for bit in (0..24).filter(|bit| number >> bit & 1 == 1) {
+            let grey = [255, 170, 85][bit as usize % 3];
+            let (x, y) = (bit as usize % 6 + 1, bit as usize / 6 * 3 + 1);
+            picture.fill(x..x + 1, y..y + 3, blend.of(mixed([grey; 3])));
+        }
+        picture
+    }
+
+    fn key(number: u32) -> Key {
+        Key { code: number as u16, modifiers: (number >> 16) as u8, group: 0 }
+    }
+
+    #[test]
+    fn ten_thousand_glyphs_stay_within_the_limit() {
+        let mut glyphs = Glyphs::default();
+        for number in 1..=10_000 {
+            let picture = figure(number * 977, PAPER, INK);
+            glyphs.learn(&caret(), key(number), &picture, place(PAPER, None));
+            assert!(glyphs.bytes() <= MAX_GLYPHS);
+        }
+        assert!(glyphs.find(&caret(), key(1), place(PAPER, None)).is_none(), "the oldest has gone");
+        assert!(glyphs.find(&caret(), key(10_000), place(PAPER, None)).is_some());
+    }
+
+    #[test]
+    fn a_glyph_is_mixed_anew_in_another_colour() {
+        let (mut glyphs, number) = (Glyphs::default(), 0x00a5_5a5a);
+        glyphs.learn(&caret(), key(1), &figure(number, PAPER, INK), place(PAPER, None));
+        let (paper, ink) = (0xffff_ffff, 0xff80_1020);
+        let found = glyphs.find(&caret(), key(1), place(paper, Some(ink))).expect("it is known");
+        assert!(found.difference(&figure(number, paper, ink)) <= 2, "but for rounding");
+    }
+
+    #[test]
+    fn what_looks_like_a_mask_is_forgotten() {
+        let mut glyphs = Glyphs::default();
+        (1..4)
+            .for_each(|at| glyphs.learn(&caret(), key(at), &figure(0x3f00, PAPER, INK), place(PAPER, None)));
+        glyphs.learn(&caret(), key(9), &figure(0xf0_00ff, PAPER, INK), place(PAPER, None));
+        let mask = Shape::of(&figure(0x3f00, PAPER, INK), 0..8).expect("ink");
+        glyphs.forget_like(&mask);
+        assert!((1..4).all(|at| glyphs.find(&caret(), key(at), place(PAPER, None)).is_none()));
+        assert!(glyphs.find(&caret(), key(9), place(PAPER, None)).is_some());
+    }
+}
