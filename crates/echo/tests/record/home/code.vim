@@ -1,0 +1,2 @@
+set nocompatible noswapfile viminfo= ruler autoindent shiftwidth=4 expandtab
+syntax on

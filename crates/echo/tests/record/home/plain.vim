@@ -1,0 +1,2 @@
+set nomodeline nocompatible
+set noswapfile viminfo=
