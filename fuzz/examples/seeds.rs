@@ -49,7 +49,7 @@ fn directory(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target)
 }
 
-fn all() -> [(&'static str, Seeds); 13] {
+fn all() -> [(&'static str, Seeds); 14] {
     [
         ("audio_packet", audio_packet()),
         ("candidates", candidates()),
@@ -61,6 +61,7 @@ fn all() -> [(&'static str, Seeds); 13] {
         ("programs", programs()),
         ("pulse_commands", pulse_commands()),
         ("reader_packets", reader_packets()),
+        ("echo", echo()),
         ("erasure", erasure()),
         ("video", video()),
         ("web", web()),
@@ -679,6 +680,29 @@ fn pulse_commands() -> Seeds {
             .concat(),
         ),
         ("header", [vec![does(0, 0), 20, 0x80, 0, 0, 0], vec![255; 4], vec![0; 12]].concat()),
+    ]
+}
+
+/// Operations of the target: keys, each with its letter.
+fn echo() -> Seeds {
+    let typed = |answered: bool, codes: &[u8]| -> Vec<u8> {
+        let letter = |code: &u8| if answered { vec![0, *code, 0, 1, *code, 0] } else { vec![0, *code, 0] };
+        codes.iter().flat_map(letter).collect()
+    };
+    // Three words, the letters of the last one known, on a fresh line each.
+    let words = [16, 17, 18, 30, 31, 16, 17, 18];
+    let line = [vec![0, 28, 0, 8, 0, 0], typed(true, &words)].concat();
+    let learned = [vec![1], line.clone(), line.clone(), line].concat();
+    let ahead = [learned.clone(), typed(false, &[16, 17, 14, 105, 18, 30])].concat();
+    let painted = [2, 10, 10, 60, 20, 255, 0, 3, 5, 5, 200, 0, 200, 0, 3];
+    vec![
+        ("typed", learned.clone()),
+        ("ahead", ahead.clone()),
+        ("late", [ahead.clone(), vec![4, 3, 4, 0, 7, 9]].concat()),
+        ("painted", [ahead.clone(), painted.to_vec(), painted.to_vec()].concat()),
+        ("hinted", [vec![1, 5, 0, 16, 8, 16, 0], ahead.clone(), vec![5, 24, 16, 8, 16, 0, 5, 0, 0, 1, 1, 7]].concat()),
+        ("another", [ahead, vec![9, 1, 6, 0, 9, 0], typed(true, &words)].concat()),
+        ("other_depth", [vec![5], typed(true, &words)].concat()),
     ]
 }
 

@@ -11,6 +11,7 @@ pub mod chunk;
 #[allow(dead_code, reason = "a test of the halves uses the rest")]
 #[path = "../../crates/wayland/tests/halves/compositor.rs"]
 mod compositor;
+pub mod echo;
 pub mod erasure;
 pub mod half_message;
 mod input;
@@ -55,7 +56,7 @@ mod tests {
 
     type Run = fn(&[u8]);
 
-    const TARGETS: [(&str, Run); 13] = [
+    const TARGETS: [(&str, Run); 14] = [
         ("audio_packet", super::audio_packet::run),
         ("candidates", super::candidates::run),
         ("wire_parser", super::wire_parser::run),
@@ -66,6 +67,7 @@ mod tests {
         ("programs", super::programs::run),
         ("pulse_commands", super::pulse_commands::run),
         ("reader_packets", super::reader_packets::run),
+        ("echo", super::echo::run),
         ("erasure", super::erasure::run),
         ("video", super::video::run),
         ("web", super::web::run),
