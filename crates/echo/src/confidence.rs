@@ -126,6 +126,20 @@ mod tests {
     }
 
     #[test]
+    fn letters_that_look_otherwise_than_ever_end_it_until_the_next_epoch() {
+        let mut confidence = Confidence::default();
+        (0..3).for_each(|_| {
+            assert!(!confidence.is_quiet());
+            confidence.drew_another();
+        });
+        confidence.came_true(0, shape(2));
+        confidence.came_true(0, shape(8));
+        assert!(confidence.is_quiet() && !confidence.may_show(0));
+        confidence.begin();
+        assert!(!confidence.is_quiet());
+    }
+
+    #[test]
     fn keys_without_an_answer_end_it_until_the_next_epoch() {
         let mut confidence = Confidence::default();
         (0..2).for_each(|_| confidence.unanswered());
