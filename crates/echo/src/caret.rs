@@ -60,7 +60,7 @@ impl Caret {
         match self.kind {
             Kind::Block if own(self.colour) * 2 >= all => !self.is_paper(strip, columns),
             Kind::Block => self.is_tinted(strip, columns),
-            Kind::Bar => own(self.colour) * 50 >= all * 49,
+            Kind::Bar => own(self.colour) * 50 >= all * 49 && !self.is_paper(strip, columns),
             // Fonts draw it somewhat into the next cell, or not to the end of its own.
             Kind::Underline => own(self.colour) * 10 >= all * 9,
         }
