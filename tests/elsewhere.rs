@@ -1,4 +1,5 @@
-//! Real programs, unmodified: shown elsewhere after their display was killed, they look as if they had been there always.
+//! Real programs, unmodified: shown elsewhere after their display was killed, they look as if they had been there
+//! always.
 
 use crate::programs::{
     FIREFOX, FOOT, GTK4_DEMO, MPV_PAUSED, QTERMINAL, Scene, WESTON_TERMINAL, WIDGETS, direct, keeps_changing,

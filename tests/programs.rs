@@ -240,8 +240,8 @@ pub(crate) const FIREFOX: Scene = Scene {
     act: |sway, _| page_is_there(sway),
 };
 
-/// Its first page never rests; the second does. On an output that is narrower than the first page wants, its width would
-/// depend on the moment of the click.
+/// Its first page never rests; the second does. On an output that is narrower than the first page wants, its width
+/// would depend on the moment of the click.
 pub(crate) const WIDGETS: Scene = Scene {
     name: "gtk4-widget-factory",
     prepare: |home| with_bus(home, "gtk4-widget-factory"),
@@ -258,7 +258,8 @@ pub(crate) fn page(home: &Home, text: &str) -> String {
     format!("file://{}", home.write("page.html", text).display())
 }
 
-/// A browser that shows this page and nothing around it, which would name the page's file, and asks nothing of the network.
+/// A browser that shows this page and nothing around it, which would name the page's file, and asks nothing of the
+/// network.
 pub(crate) fn firefox(home: &Home, text: &str) -> Launch {
     let profile = home.file("profile");
     std::fs::create_dir_all(&profile).expect("a profile");

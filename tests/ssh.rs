@@ -168,7 +168,8 @@ fn install_remote_copies_the_static_build() {
     sway.empty();
 }
 
-/// Puts a static program beside `home`'s wayferry that is as good as the one at `path`: a real static build takes minutes.
+/// Puts a static program beside `home`'s wayferry that is as good as the one at `path`: a real static build takes
+/// minutes.
 fn stand_in(home: &Home, path: &str) {
     let source = home.write(
         "stand-in.c",
@@ -218,7 +219,8 @@ fn a_forward_of_the_users_own_that_fails_does_not_end_the_session() {
     assert_eq!(wayferry.ended().code(), Some(3), "{}", wayferry.stderr());
 }
 
-/// An ssh that is watched by another user of both machines, who reads the socket's name in its arguments and is there first.
+/// An ssh that is watched by another user of both machines, who reads the socket's name in its arguments and is there
+/// first.
 fn squatted(home: &Home) -> String {
     let squatter = home.write("squatter.py", include_str!("tools/squatter.py"));
     let told = home.file("squatter-path");

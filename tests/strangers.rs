@@ -61,8 +61,8 @@ fn among_strangers(count: u32) {
     session.must_run();
 }
 
-/// At most 200 in a second, each with a certificate of its own, that say nothing; gives how many met the host, and how many
-/// came in a second.
+/// At most 200 in a second, each with a certificate of its own, that say nothing; gives how many met the host, and how
+/// many came in a second.
 fn flood(ticket: &Ticket, count: u32) -> (u32, f64) {
     let start = Instant::now();
     let met = std::thread::scope(|scope| {

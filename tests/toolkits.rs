@@ -69,7 +69,8 @@ fn chromium_opens_a_choice() {
     browses(&Scene { name: "chromium", prepare: chromium, act: choose });
 }
 
-/// It takes steps of another length from a seat of version 8, which sway 1.7 does not have, so it is compared with itself.
+/// It takes steps of another length from a seat of version 8, which sway 1.7 does not have, so it is compared with
+/// itself.
 #[test]
 #[ignore = "heavy: `make test-full` installs and runs it"]
 fn chromium_scrolls_by_whole_steps() {

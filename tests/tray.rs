@@ -1,4 +1,5 @@
-//! Icons of a session's programs in the desk's tray: real programs, real buses, and a tray without a screen at the desk.
+//! Icons of a session's programs in the desk's tray: real programs, real buses, and a tray without a screen at the
+//! desk.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Sound packets from a peer.
 //!
-//! Input: 0 and a datagram; or 1 and what a player meets: a byte of time (ms, doubled from 128 on each), a byte of length,
-//! a packet.
+//! Input: 0 and a datagram; or 1 and what a player meets: a byte of time (ms, doubled from 128 on each), a byte of
+//! length, a packet.
 
 use std::time::Duration;
 

@@ -16,8 +16,8 @@ const MAX_OPERATIONS: usize = 400;
 const SIDES: (u32, u32) = (96, 40);
 const CELL: (u32, u32) = (8, 16);
 
-/// Of all that may be typed and painted: a picture lies inside of the surface and is whole, few letters are shown at once, and
-/// memory is bounded.
+/// Of all that may be typed and painted: a picture lies inside of the surface and is whole, few letters are shown at
+/// once, and memory is bounded.
 ///
 /// # Panics
 /// When that does not hold.

@@ -1,5 +1,5 @@
-//! A program that keeps the protocol, directly at a compositor and through both halves of a connection: what is shown must
-//! be the same. The compositor, the oracle and the operations are those of the differential test.
+//! A program that keeps the protocol, directly at a compositor and through both halves of a connection: what is shown
+//! must be the same. The compositor, the oracle and the operations are those of the differential test.
 //!
 //! Input: three bytes for the link, then decisions of a byte each; see `differential/bytes.rs`.
 
@@ -29,8 +29,8 @@ pub fn seed(seed: u64, length: usize) -> Vec<u8> {
     recorded.into_bytes()
 }
 
-/// A find, as short as it gets: an input that fails still, and its program as the operations of a test, with what is wrong.
-/// `None` if nothing is.
+/// A find, as short as it gets: an input that fails still, and its program as the operations of a test, with what is
+/// wrong. `None` if nothing is.
 pub fn shortest(data: &[u8]) -> Option<(Vec<u8>, String)> {
     fault(data)?;
     let input = shrink(data, |data| fault(data).is_some());

@@ -1,7 +1,7 @@
 //! Packets between a session and the reader of GPU buffers.
 //!
-//! Input: 0 and a packet for either; or 1 and what a session meets that has asked for three readings: packets, each behind a
-//! byte of time (ms) and a byte of length.
+//! Input: 0 and a packet for either; or 1 and what a session meets that has asked for three readings: packets, each
+//! behind a byte of time (ms) and a byte of length.
 
 use std::rc::Rc;
 use std::time::Duration;

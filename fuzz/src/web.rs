@@ -1,8 +1,8 @@
 //! WebTransport from the peer.
 //!
-//! Input: which parser, in one byte, then what the peer sends; for capsules, before that, how large the pieces are that it
-//! comes in. The headers of streams and datagrams and the capsules are ours; settings, requests and answers are read by a
-//! library, which must not panic either.
+//! Input: which parser, in one byte, then what the peer sends; for capsules, before that, how large the pieces are that
+//! it comes in. The headers of streams and datagrams and the capsules are ours; settings, requests and answers are read
+//! by a library, which must not panic either.
 
 use bytes::Bytes;
 use web_transport_proto::{Capsule, ConnectRequest, ConnectResponse, Settings};

@@ -30,8 +30,8 @@ pub(crate) fn exception(failure: Failure) -> PyErr {
     }
 }
 
-/// What the system refused, to do with the file `path` if there is one. With these arguments Python finds the class that
-/// belongs to the number, as `FileNotFoundError`.
+/// What the system refused, to do with the file `path` if there is one. With these arguments Python finds the class
+/// that belongs to the number, as `FileNotFoundError`.
 pub(crate) fn refusal(error: &io::Error, path: Option<PathBuf>) -> PyErr {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default().to_owned();

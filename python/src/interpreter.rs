@@ -1,7 +1,8 @@
 //! Which interpreter this is.
 //!
-//! The module keeps its classes and its engine in the process, not in an interpreter, so that only one can use them: the
-//! main one. Whether a module is refused elsewhere is not left to Python, as old versions and shared locks let it in.
+//! The module keeps its classes and its engine in the process, not in an interpreter, so that only one can use them:
+//! the main one. Whether a module is refused elsewhere is not left to Python, as old versions and shared locks let it
+//! in.
 
 #![allow(unsafe_code, reason = "nothing safe tells interpreters apart")]
 

@@ -29,8 +29,8 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// A number for the loop's present turn. One ends when the list is drained, or when nothing was sent for [`QUIET`]: who
-    /// only sends drains nothing.
+    /// A number for the loop's present turn. One ends when the list is drained, or when nothing was sent for [`QUIET`]:
+    /// who only sends drains nothing.
     pub(crate) fn turn(&self) -> u64 {
         let now = self.begun.elapsed().as_micros() as u64;
         if now.saturating_sub(self.touched.swap(now, Ordering::Relaxed)) > QUIET {
@@ -39,8 +39,8 @@ impl Turns {
         self.turn.load(Ordering::Relaxed)
     }
 
-    /// Runs `send`, which hands `bytes` to QUIC. When that is little, and the first of this turn, it leaves on this thread,
-    /// before the engine's would have woken up; all else is collected there meanwhile.
+    /// Runs `send`, which hands `bytes` to QUIC. When that is little, and the first of this turn, it leaves on this
+    /// thread, before the engine's would have woken up; all else is collected there meanwhile.
     pub(crate) fn hand_over<T>(&self, bytes: usize, send: impl FnOnce() -> T) -> T {
         let turn = self.turn() + 1;
         let first = self.sent.swap(turn, Ordering::Relaxed) != turn;
@@ -157,6 +157,6 @@ impl Drop for Reactor {
 
 /// Bytes that a loop's thread encrypts and sends itself: a few packets.
 const PROMPT_MAX: usize = 4 << 10;
-/// Microseconds: the writes of one turn are closer to each other, as a rule, and those of a program that sends by a clock
-/// are not.
+/// Microseconds: the writes of one turn are closer to each other, as a rule, and those of a program that sends by a
+/// clock are not.
 const QUIET: u64 = 1000;

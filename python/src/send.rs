@@ -1,9 +1,9 @@
 //! A stream to send on, which joins small writes.
 //!
-//! A write is taken whole or not at all. The first one of a turn of the loop goes to QUIC at once, so that a lone message
-//! waits for nothing; what follows is collected in [`Outgoing`], and goes when that is full, or with the flush that the
-//! caller owes at the end of the turn. Invariant: once something failed, what was collected is gone, and every later
-//! write says why.
+//! A write is taken whole or not at all. The first one of a turn of the loop goes to QUIC at once, so that a lone
+//! message waits for nothing; what follows is collected in [`Outgoing`], and goes when that is full, or with the flush
+//! that the caller owes at the end of the turn. Invariant: once something failed, what was collected is gone, and every
+//! later write says why.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

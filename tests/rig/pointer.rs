@@ -26,7 +26,8 @@ impl Pointer {
             }
             None => Command::new("python3"),
         };
-        // Through stdin comes the conversation, so the source goes on the command line: the checkout may be out of reach.
+        // Through stdin comes the conversation, so the source goes on the command line: the checkout may be out of
+        // reach.
         command.args(["-c", SOURCE, &width.to_string(), &height.to_string()]);
         command
             .env("XDG_RUNTIME_DIR", compositor.home().runtime())

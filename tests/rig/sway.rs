@@ -101,8 +101,8 @@ impl Sway {
         until("the last window to go", || self.windows().is_empty().then_some(()));
     }
 
-    /// Gives a floating window this size; returns whether it had it already. To be repeated until it has: when a program
-    /// answers late, sway falls back to the size that it drew last.
+    /// Gives a floating window this size; returns whether it had it already. To be repeated until it has: when a
+    /// program answers late, sway falls back to the size that it drew last.
     pub(crate) fn resize(&self, id: i64, (width, height): (i64, i64)) -> bool {
         let has = |window: &Window| window.id == id && (window.width, window.height) == (width, height);
         let done = self.windows().iter().any(has);

@@ -1,8 +1,8 @@
 //! Times the erasure code beside others: encode and decode of one block, in microseconds.
 //!
 //! All contestants take turns in every round, so that a busy machine slows them alike; the median of all rounds is
-//! printed. Decoding begins with an empty decoder and includes handing in the source. The others know whole rows only, so
-//! the misaligned losses are ours alone. Set-up that a program could keep (tables, plans) is not timed.
+//! printed. Decoding begins with an empty decoder and includes handing in the source. The others know whole rows only,
+//! so the misaligned losses are ours alone. Set-up that a program could keep (tables, plans) is not timed.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -252,8 +252,8 @@ mod tests {
         assert_eq!(jitter.target(), Duration::from_millis(40));
     }
 
-    /// The second of sound that came before the sender missed the receiver, which stood still for 2.6 s: the first packets
-    /// are too late to be believed, but the last are not, and they were taken for the delay of the way.
+    /// The second of sound that came before the sender missed the receiver, which stood still for 2.6 s: the first
+    /// packets are too late to be believed, but the last are not, and they were taken for the delay of the way.
     #[test]
     fn regression_what_waited_for_a_receiver_that_stood_still_is_played() {
         let mut jitter = Jitter::new();

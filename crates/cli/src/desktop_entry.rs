@@ -1,8 +1,8 @@
 //! `wayferry desktop-entry`: a program of another machine in this desktop's menu.
 //!
-//! It writes an entry after the Desktop Entry Specification 1.5, whose command is `wayferry ssh` with the words that were
-//! given. It starts nothing. Invariant: a launcher that keeps to the specification runs exactly these words, and a file
-//! that is there is never changed.
+//! It writes an entry after the Desktop Entry Specification 1.5, whose command is `wayferry ssh` with the words that
+//! were given. It starts nothing. Invariant: a launcher that keeps to the specification runs exactly these words, and a
+//! file that is there is never changed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

@@ -213,8 +213,8 @@ fn offer_urls(named: &mut Named, environment: &mut Environment) {
     }
 }
 
-/// What keeps the display's files here, and gives it those that it asks for, if the user lets them cross; a session does
-/// without where that cannot be.
+/// What keeps the display's files here, and gives it those that it asks for, if the user lets them cross; a session
+/// does without where that cannot be.
 fn files(own: &OwnFlags, session: &str, usual: Switch) -> Option<Files> {
     let place = transfer::place(session).filter(|_| own.side.files.unwrap_or(usual) == Switch::On)?;
     Files::new(place, user_dirs::home()).ok()

@@ -1,4 +1,5 @@
-//! `wayferry list`, `ticket`, `detach` and `stop`: sessions of this machine over their control sockets, those of another through ssh.
+//! `wayferry list`, `ticket`, `detach` and `stop`: sessions of this machine over their control sockets, those of
+//! another through ssh.
 //!
 //! Invariant: each of these ends, with any behaviour of a session, after [`PATIENCE`] on this machine, `stop` after
 //! [`END_PATIENCE`].

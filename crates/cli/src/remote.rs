@@ -2,7 +2,8 @@
 //!
 //! sshd gives a command a short PATH, in which `~/.cargo/bin` and its like are missing, so those are looked at too. The
 //! line is read by the user's shell there, whichever that is; all of it is quoted for `sh`. Invariant: where there is
-//! no wayferry, the line ends with [`MISSING`], where it does not run, with [`BROKEN`], and nothing of ours is left there.
+//! no wayferry, the line ends with [`MISSING`], where it does not run, with [`BROKEN`], and nothing of ours is left
+//! there.
 
 use crate::error::Error;
 use crate::flags::{OwnFlags, Which};
@@ -14,8 +15,8 @@ enum Task<'a> {
     Host(Option<&'a str>),
     /// These words, whose output begins behind a line with this mark: a login may print something before.
     Marked(&'a str),
-    /// Questions, whose answers stand between two lines with this mark, and then `host` with these words, for the display
-    /// behind this forwarded socket or, where ssh forwards none, behind stdin and stdout.
+    /// Questions, whose answers stand between two lines with this mark, and then `host` with these words, for the
+    /// display behind this forwarded socket or, where ssh forwards none, behind stdin and stdout.
     Examined(&'a str, &'a str),
     /// These words.
     Plain,
@@ -85,7 +86,8 @@ fn line(own: &OwnFlags, task: &Task<'_>, words: &[String]) -> String {
 /// What a line ends with when there is no wayferry: a code that neither a shell nor a program gives by chance.
 pub(crate) const MISSING: u8 = 72;
 
-/// What a line ends with when there is a wayferry that does not run: a damaged file, or one for another kind of machine.
+/// What a line ends with when there is a wayferry that does not run: a damaged file, or one for another kind of
+/// machine.
 pub(crate) const BROKEN: u8 = 88;
 
 /// Makes `b` the binary, or tidies the socket `s` up and ends with [`MISSING`] or [`BROKEN`].
@@ -97,8 +99,8 @@ const FIND: &str = "b=$1; s=$2; shift 2; \
     e() { [ ! -S \"$s\" ] || rm -f \"$s\"; exit \"$1\"; }; \
     command -v \"$b\" >/dev/null 2>&1 || e 72; \"$b\" --version </dev/null >/dev/null 2>&1 || e 88; ";
 
-/// What is asked before the binary is looked for, whose name is the first word; the second is a forwarded socket, the third
-/// the mark.
+/// What is asked before the binary is looked for, whose name is the first word; the second is a forwarded socket, the
+/// third the mark.
 const ASK: &str = "echo \"$3 begin\"; [ ! -S \"$2\" ] || echo forwarded; echo \"machine $(uname -sm)\"; \
     ! command -v \"$1\" >/dev/null 2>&1 || echo in-path; ";
 

@@ -49,8 +49,8 @@ pub(crate) fn open(sink: Sink) {
     let _ = EVENTS.set(Mutex::new(sink));
 }
 
-/// Does as the user has chosen from now on. Where this process `is_far`, what it tells goes to a user at another machine,
-/// and names this one.
+/// Does as the user has chosen from now on. Where this process `is_far`, what it tells goes to a user at another
+/// machine, and names this one.
 ///
 /// # Errors
 /// The log cannot be written to.

@@ -1,10 +1,10 @@
 //! The display side of a session, from the moment when it can hear the app side to the session's end or its own.
 //!
-//! However the two sides found each other, they meet over a socket ([`wayferry_host::bootstrap`]). It carries the session
-//! at once, where the other side is there already even before that has said anything; QUIC is raced to the addresses that
-//! the session names, and when it answers, the session moves there ([`wayferry_host::returning`]). A view-only display
-//! waits for QUIC, as it is told everything anew on each carrier.
-//! Invariant: the compositor was looked at before anybody was asked for anything.
+//! However the two sides found each other, they meet over a socket ([`wayferry_host::bootstrap`]). It carries the
+//! session at once, where the other side is there already even before that has said anything; QUIC is raced to the
+//! addresses that the session names, and when it answers, the session moves there ([`wayferry_host::returning`]). A
+//! view-only display waits for QUIC, as it is told everything anew on each carrier. Invariant: the compositor was
+//! looked at before anybody was asked for anything.
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;

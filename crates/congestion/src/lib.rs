@@ -8,10 +8,11 @@
 //! schedules nothing: [`State`] tells the session how much the path takes.
 //!
 //! Where to begin: [`Copa`] is the shell that noq calls; `train` and `rate` measure the bottleneck, `base_rtt` and
-//! `queue` the delay, `loss` the losses; `phase` decides what the controller is about; `window` and `compete` are its two
-//! laws, `pacing` the third number. Invariant: what it does is a function of the calls made to it.
+//! `queue` the delay, `loss` the losses; `phase` decides what the controller is about; `window` and `compete` are its
+//! two laws, `pacing` the third number. Invariant: what it does is a function of the calls made to it.
 //!
-//! Beside it, and for any controller: [`metered`] tells what passes between it and noq, [`Meter`] makes figures of that.
+//! Beside it, and for any controller: [`metered`] tells what passes between it and noq, [`Meter`] makes figures of
+//! that.
 
 mod ack;
 mod base_rtt;

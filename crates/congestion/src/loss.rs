@@ -1,7 +1,8 @@
 //! The share of packets lost, in windows long enough to tell a link's own loss from somebody who drops on purpose.
 //!
-//! Somebody who drops what exceeds a rate lets packets through in between; a radio that is gone for a moment does not. So
-//! of each run of losses only the first few count. A window ends after a round trip and [`MIN_PACKETS`], whichever is later. Invariant: a window is told once.
+//! Somebody who drops what exceeds a rate lets packets through in between; a radio that is gone for a moment does not.
+//! So of each run of losses only the first few count. A window ends after a round trip and [`MIN_PACKETS`], whichever
+//! is later. Invariant: a window is told once.
 
 use std::time::Duration;
 

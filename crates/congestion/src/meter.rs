@@ -2,8 +2,8 @@
 //!
 //! noq does not tell how many bytes lie in it that no packet has carried yet, so the estimate comes from around the
 //! congestion controller: bytes written to streams, minus payload of packets sent, plus payload of packets lost (it is
-//! sent again, not for the first time). Packets are taken to carry a little less than they do, so that the estimate errs
-//! upward, and each time the connection has run out of data the estimate is set right.
+//! sent again, not for the first time). Packets are taken to carry a little less than they do, so that the estimate
+//! errs upward, and each time the connection has run out of data the estimate is set right.
 //!
 //! Invariant: content ≤ unsent, because everything else goes first.
 

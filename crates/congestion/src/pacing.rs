@@ -1,7 +1,8 @@
 //! How fast packets leave within the window.
 //!
 //! Two times the bottleneck's rate as long as it is unknown how much faster the link is, else a little more than the
-//! window asks for, and never below the rate: an update leaves an idle sender at the link's speed. Invariant: never zero.
+//! window asks for, and never below the rate: an update leaves an idle sender at the link's speed. Invariant: never
+//! zero.
 
 use std::time::Duration;
 

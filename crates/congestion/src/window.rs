@@ -1,8 +1,8 @@
 //! The window of a sender that keeps the queue short.
 //!
 //! Of what is queued at the bottleneck, window × wait / round trip is this sender's own. The law steers that to an
-//! allowance of a few packets: enough that the line never runs dry, and the same for all who share it, so that they come
-//! to equal shares. Losses do not count. Invariant: never below [`Window::LEAST`] packets.
+//! allowance of a few packets: enough that the line never runs dry, and the same for all who share it, so that they
+//! come to equal shares. Losses do not count. Invariant: never below [`Window::LEAST`] packets.
 
 use std::time::Duration;
 

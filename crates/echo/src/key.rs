@@ -39,7 +39,8 @@ impl Key {
             14 => Does::BackSpace,
             105 => Does::Left,
             106 => Does::Right,
-            // The rows of a keyboard; the key beside the left Shift; the keypad without Enter; keys of Japan and Brazil.
+            // The rows of a keyboard; the key beside the left Shift; the keypad without Enter; keys of Japan and
+            // Brazil.
             2..=13 | 16..=27 | 30..=41 | 43..=53 | 55 | 57 | 71..=83 | 86 | 89 | 98 | 121 | 124 => Does::Text,
             _ => Does::Ends,
         }

@@ -238,8 +238,8 @@ impl Line {
     }
 }
 
-/// The strip for a caret there, and the pen in it. The window's width, or as much as is kept: a quarter of it is left of
-/// the caret.
+/// The strip for a caret there, and the pen in it. The window's width, or as much as is kept: a quarter of it is left
+/// of the caret.
 fn strip_around(size: Size, caret: &Caret, x: u32, y: u32) -> Option<(Rect, usize)> {
     let top = y.checked_sub(caret.rows.start as u32)?;
     let height = caret.height as u32;

@@ -1,7 +1,7 @@
 //! The shape of what is drawn in a cell, in any colours: letters are told apart by it, and stars are not.
 //!
-//! Two shapes are alike when the pictures of their ink agree, one of them moved by a column at most: fields may draw the
-//! same star at another fraction of a pixel.
+//! Two shapes are alike when the pictures of their ink agree, one of them moved by a column at most: fields may draw
+//! the same star at another fraction of a pixel.
 //!
 //! The one invariant: a shape is compared with no more pixels than it has.
 

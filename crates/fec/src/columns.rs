@@ -1,7 +1,7 @@
 //! Which columns of a block can be solved, and from which rows.
 //!
-//! A range of missing bytes that is not made of whole rows erases different rows in different columns, so the columns fall
-//! into segments. This finds them from the edges of the runs alone, without looking at bytes.
+//! A range of missing bytes that is not made of whole rows erases different rows in different columns, so the columns
+//! fall into segments. This finds them from the edges of the runs alone, without looking at bytes.
 
 use std::ops::Range;
 

@@ -1,8 +1,9 @@
 //! How much repair to send: learns from what the path loses, and plans each block.
 //!
-//! It neither sends nor measures. Time is handed in, as a duration since the session began, and only the time of traffic
-//! counts: a link is not forgotten while it idles. Loss that comes with a standing queue and exceeds what the link alone
-//! loses is congestion's own; repair would feed it, so it is not learned from, and repair goes down to the minimum.
+//! It neither sends nor measures. Time is handed in, as a duration since the session began, and only the time of
+//! traffic counts: a link is not forgotten while it idles. Loss that comes with a standing queue and exceeds what the
+//! link alone loses is congestion's own; repair would feed it, so it is not learned from, and repair goes down to the
+//! minimum.
 //!
 //! The one invariant: for any report, a plan never exceeds what the code has room for.
 
@@ -31,7 +32,8 @@ pub enum Mode {
     /// By the loss seen.
     #[default]
     Adaptive,
-    /// Always this ratio of all rows to source rows, 1.05 for 5 % of repair, rounded up; for measurements. Up to 1 is none.
+    /// Always this ratio of all rows to source rows, 1.05 for 5 % of repair, rounded up; for measurements. Up to 1 is
+    /// none.
     Fixed(f64),
 }
 
@@ -73,8 +75,8 @@ pub struct Block {
 pub struct Plan {
     /// Repair rows, those held back included.
     pub rows: u8,
-    /// If set, only the first row leaves behind the source, and the others so much later: a burst that takes the source may
-    /// take what follows at once too.
+    /// If set, only the first row leaves behind the source, and the others so much later: a burst that takes the source
+    /// may take what follows at once too.
     pub second_after: Option<Duration>,
 }
 
@@ -135,7 +137,8 @@ impl RepairController {
         now < self.congested_until
     }
 
-    /// Whether a queue stood when the last report came: what is lost then may be congestion's own, though it does not say so yet.
+    /// Whether a queue stood when the last report came: what is lost then may be congestion's own, though it does not
+    /// say so yet.
     pub fn is_queue_standing(&self) -> bool {
         self.standing.0 > 0.0
     }
@@ -164,8 +167,8 @@ impl Queue {
 }
 
 impl Block {
-    /// The source rows whose loss could be told only after the block has been sent: k, or what is sent in 1.25 round trips
-    /// if that is less, because earlier ones are sent again in time.
+    /// The source rows whose loss could be told only after the block has been sent: k, or what is sent in 1.25 round
+    /// trips if that is less, because earlier ones are sent again in time.
     fn rows_at_stake(self) -> usize {
         if self.rate == 0 || self.row == 0 {
             return self.rows;

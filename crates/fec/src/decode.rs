@@ -1,8 +1,8 @@
 //! A block's bytes, from what of its source and repair has arrived.
 //!
 //! Columns in which the same rows are missing are solved together ([`columns`](crate::columns)). Neighbouring segments
-//! share their syndromes, computed over the rows at once; then one small inverse for each segment. A column is solved at
-//! most once, so the work for a block is bounded, however it arrives.
+//! share their syndromes, computed over the rows at once; then one small inverse for each segment. A column is solved
+//! at most once, so the work for a block is bounded, however it arrives.
 //!
 //! It waits for nothing and asks for nothing. The one invariant: what is marked known is what arrived first, or follows
 //! from it.
@@ -100,8 +100,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Source bytes recovered since the last call, with their offsets: those of every column of which at least k bytes are
-    /// known. Ranges are disjoint and ascending; bytes that were received are not among them.
+    /// Source bytes recovered since the last call, with their offsets: those of every column of which at least k bytes
+    /// are known. Ranges are disjoint and ascending; bytes that were received are not among them.
     ///
     /// Cheap when nothing can be recovered. A block in so many runs that [`MAX_RUNS`] is passed is left as it is.
     pub fn recover(&mut self) -> Vec<(usize, Vec<u8>)> {

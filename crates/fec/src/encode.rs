@@ -11,8 +11,8 @@ use crate::layout::Layout;
 
 /// Repair rows `rows` (0 = plain exclusive or) of a block whose bytes are the concatenation of `source`.
 ///
-/// Each has [`Layout::row`] bytes. Rows that the code has no room for ([`Layout::max_repair`]) are left out. Source bytes
-/// past the block's end are not read, and those that are missing before it count as 0.
+/// Each has [`Layout::row`] bytes. Rows that the code has no room for ([`Layout::max_repair`]) are left out. Source
+/// bytes past the block's end are not read, and those that are missing before it count as 0.
 pub fn encode(layout: Layout, source: &[&[u8]], rows: Range<u8>) -> Vec<Vec<u8>> {
     let rows = rows.start..rows.end.min(layout.max_repair() as u8);
     let sources = whole_rows(layout, source);

@@ -1,7 +1,7 @@
 //! What a link loses: how much, and how many packets at a time.
 //!
-//! Evidence fades with the time of traffic and with new packets, so that a link may change; when the last packets lose far
-//! more than the rest explains, they alone count from then on. Whose fault a loss was is for others to decide.
+//! Evidence fades with the time of traffic and with new packets, so that a link may change; when the last packets lose
+//! far more than the rest explains, they alone count from then on. Whose fault a loss was is for others to decide.
 
 use std::time::Duration;
 
@@ -101,8 +101,8 @@ impl Estimate {
         mean + deviations * (mean * (2.0 * self.mean_burst() - 1.0)).sqrt()
     }
 
-    /// Whether that holds for blocks of a few packets, whose repair costs a large part of their bytes: on a link that has
-    /// never lost anything, sooner.
+    /// Whether that holds for blocks of a few packets, whose repair costs a large part of their bytes: on a link that
+    /// has never lost anything, sooner.
     pub(crate) fn is_clean_for_few(&self) -> bool {
         self.is_clean() || (self.quiet.is_none() && self.clean >= self.doubt)
     }
@@ -139,8 +139,8 @@ impl Tally {
     }
 }
 
-/// A link is taken as clean for small blocks after so many times the packets that the prior is worth: with the default, 300,
-/// which one of half a percent passes unharmed in 22 of 100 cases.
+/// A link is taken as clean for small blocks after so many times the packets that the prior is worth: with the default,
+/// 300, which one of half a percent passes unharmed in 22 of 100 cases.
 const DOUBT: f64 = 3.0;
 
 /// How fast evidence fades: to 1/e in this time of traffic.

@@ -14,15 +14,15 @@
 //! repair[j] = Σ m(j, i) · source[i]      m(j, i) = (255 − i) / ((255 − i) ⊕ j)
 //! ```
 //!
-//! `⊕` is exclusive or of the two numbers, `/` the division of the field. This is the Cauchy matrix 1 / (x_j + y_i) with
-//! x_j = j and y_i = 255 − i, its columns scaled so that row 0 is all ones: a plain exclusive or. The x and y are all
-//! different, so every square submatrix has an inverse, and a column is found from any k of its k + r bytes. An entry
-//! depends on j and i alone: a row made later, alone, fits those made before.
+//! `⊕` is exclusive or of the two numbers, `/` the division of the field. This is the Cauchy matrix 1 / (x_j + y_i)
+//! with x_j = j and y_i = 255 − i, its columns scaled so that row 0 is all ones: a plain exclusive or. The x and y are
+//! all different, so every square submatrix has an inverse, and a column is found from any k of its k + r bytes. An
+//! entry depends on j and i alone: a row made later, alone, fits those made before.
 //!
-//! References: J. Blömer et al., *An XOR-Based Erasure-Resilient Coding Scheme*, ICSI TR-95-048 (1995); J. Plank and
-//! L. Xu, *Optimizing Cauchy Reed–Solomon Codes for Fault-Tolerant Network Storage Applications*, NCA 2006 (the scaling);
-//! J. Plank, K. Greenan and E. Miller, *Screaming Fast Galois Field Arithmetic Using Intel SIMD Instructions*, FAST 2013
-//! (products by two look-ups of four bits, which the vector kernels use).
+//! References: J. Blömer et al., *An XOR-Based Erasure-Resilient Coding Scheme*, ICSI TR-95-048 (1995); J. Plank and L.
+//! Xu, *Optimizing Cauchy Reed–Solomon Codes for Fault-Tolerant Network Storage Applications*, NCA 2006 (the scaling);
+//! J. Plank, K. Greenan and E. Miller, *Screaming Fast Galois Field Arithmetic Using Intel SIMD Instructions*, FAST
+//! 2013 (products by two look-ups of four bits, which the vector kernels use).
 //!
 //! There is no I/O, no clock and no randomness here, and nothing knows streams or packets.
 //!

@@ -1,7 +1,7 @@
 //! How many repair rows a block needs, given what is known of the loss.
 //!
-//! The losses of one block are taken as beta-binomial: each row is lost with one probability, which itself is known only as
-//! well as the packets seen allow. With many packets seen this is the binomial; with few it asks for more rows.
+//! The losses of one block are taken as beta-binomial: each row is lost with one probability, which itself is known
+//! only as well as the packets seen allow. With many packets seen this is the binomial; with few it asks for more rows.
 
 /// What is known of the chance that a packet is lost: so many lost of so many, neither of them whole numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,7 +38,8 @@ fn more_lost(sent: usize, repair: usize, none: f64, Evidence { lost, packets }: 
     1.0 - sum
 }
 
-/// The share of blocks that may lack a row in the end and wait for retransmission: half of what a 99.95th percentile leaves.
+/// The share of blocks that may lack a row in the end and wait for retransmission: half of what a 99.95th percentile
+/// leaves.
 pub(crate) const RESIDUE: f64 = 2.5e-4;
 
 #[cfg(test)]

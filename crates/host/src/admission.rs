@@ -188,8 +188,8 @@ impl Admission {
             }
             Fate::Leaves(mut link, why) => {
                 link.transmit(now);
-                // One that has gone before it said who it is was not refused: displays hold a connection ready that they
-                // may not need.
+                // One that has gone before it said who it is was not refused: displays hold a connection ready that
+                // they may not need.
                 let why = why.filter(|(reason, _)| {
                     !matches!(reason, CloseReason::LinkLost(_)) || link.session.peer().is_some()
                 });

@@ -4,10 +4,10 @@
 //! command, as the user expects of ssh. Carrying the bootstrap on ssh's stdio instead would take the terminal away from
 //! the command, and a second ssh connection would ask for the password twice. Over the forwarded socket the two sides
 //! exchange, line by line, their certificate fingerprints and the host's ticket; the same socket then becomes the
-//! byte-stream carrier. What ssh authenticated is thus what both pin. The secret that lets the display in is its own, and
-//! the ticket repeats it: so a display that comes on this socket need not wait for the ticket, and says its first two
-//! lines and its session's first words in one flight. Invariant: not a byte beyond the last line is read, so that the
-//! carrier finds its stream from the beginning.
+//! byte-stream carrier. What ssh authenticated is thus what both pin. The secret that lets the display in is its own,
+//! and the ticket repeats it: so a display that comes on this socket need not wait for the ticket, and says its first
+//! two lines and its session's first words in one flight. Invariant: not a byte beyond the last line is read, so that
+//! the carrier finds its stream from the beginning.
 //!
 //! ```text
 //! display -> host   wayferry 2 <fingerprint> <secret>

@@ -141,8 +141,8 @@ fn setup_error(error: SetupError) -> Error {
     }
 }
 
-/// Where a socket bound to `bound` can be reached from elsewhere: the address from which this machine sends to others first,
-/// that of the loopback device last.
+/// Where a socket bound to `bound` can be reached from elsewhere: the address from which this machine sends to others
+/// first, that of the loopback device last.
 pub fn reachable(bound: SocketAddr) -> Vec<SocketAddr> {
     if !bound.ip().is_unspecified() {
         return vec![bound];

@@ -4,8 +4,8 @@
 //! that answers: not while its first picture is on its way, and not in the middle of a burst, for a move costs a round
 //! trip. Where QUIC does not answer it is tried again, ever more seldom. What falls silent on QUIC goes back to the
 //! byte stream, if the other side brings one. How carriers are made, and how a session goes on over another, is not
-//! decided here. The caller asks only while the session has a carrier and has been let in: before that the app side would
-//! take a second connection for a stranger's. Invariant: the session never moves to what it is on.
+//! decided here. The caller asks only while the session has a carrier and has been let in: before that the app side
+//! would take a second connection for a stranger's. Invariant: the session never moves to what it is on.
 
 use std::time::Duration;
 

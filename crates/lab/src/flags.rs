@@ -138,8 +138,8 @@ pub(crate) enum BenchCommand {
     Windows(BenchFlags),
     /// Sound, keys and pictures over TCP, over QUIC with one stream, and over QUIC with many: who waits for whom.
     ///
-    /// A live session is carried through a network namespace of this program's own, where the kernel's TCP and QUIC meet the
-    /// same emulated link. It needs /dev/net/tun, namespaces, `unshare`, `ip` and `sox`.
+    /// A live session is carried through a network namespace of this program's own, where the kernel's TCP and QUIC
+    /// meet the same emulated link. It needs /dev/net/tun, namespaces, `unshare`, `ip` and `sox`.
     Hol(HolFlags),
     /// Sound beside a window that could fill the link: how much is made up, and how late it is heard; and how far a
     /// film's sound is from its picture. It needs `sox`, `mpv` and `ffmpeg`.

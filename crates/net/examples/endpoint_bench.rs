@@ -3,8 +3,8 @@
 //!     endpoint_bench SETUP.json
 //!
 //! It obeys lines of JSON on its standard input and answers each with one line, like `python/benches/peer.py`, whose
-//! verbs these are: one at a time, and what the peer opens is served beside. Everything runs on one thread, the way
-//! of noq that needs the least CPU, with the windows and the controller of `wayferry_net::endpoint`'s defaults. It checks
+//! verbs these are: one at a time, and what the peer opens is served beside. Everything runs on one thread, the way of
+//! noq that needs the least CPU, with the windows and the controller of `wayferry_net::endpoint`'s defaults. It checks
 //! every byte; it does no WebTransport.
 
 use std::error::Error;

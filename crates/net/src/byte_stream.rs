@@ -142,8 +142,8 @@ impl Drop for ByteStream {
     }
 }
 
-/// Waits until all carriers that were dropped have written their last words and given back their descriptors' flags, at most
-/// a second or so. For the end of a process.
+/// Waits until all carriers that were dropped have written their last words and given back their descriptors' flags, at
+/// most a second or so. For the end of a process.
 pub fn wait_for_ends() {
     let ending = std::mem::take(&mut *ENDING.lock().unwrap_or_else(PoisonError::into_inner));
     for thread in ending {
@@ -268,7 +268,8 @@ impl Driver {
         }
     }
 
-    /// Tells the run loop of the link, then of the room that there is on it: who is woken must not see the link of before.
+    /// Tells the run loop of the link, then of the room that there is on it: who is woken must not see the link of
+    /// before.
     fn publish(&mut self, counted: u64) {
         let state = self.state();
         *self.shared.link.lock().unwrap_or_else(PoisonError::into_inner) = state;

@@ -34,7 +34,8 @@ pub trait Carrier: Send {
     /// Makes [`Carrier::wake_fd`] unreadable until the next reason to wake.
     fn clear_wake(&self);
 
-    /// So many bytes of what was taken wait in the session for what is still to come: the peer may have as much less on the way.
+    /// So many bytes of what was taken wait in the session for what is still to come: the peer may have as much less on
+    /// the way.
     fn hold(&self, _bytes: u64) {}
 
     /// The session lets the peer in. Until then a carrier that anybody can come on allows its peer next to nothing.

@@ -1,9 +1,10 @@
 //! Who is at the other end: ephemeral certificates, known by their fingerprints.
 //!
 //! As a rule there is no authority, no name and no expiry to check: ssh or a ticket carries the SHA-256 of the peer's
-//! certificate, and TLS 1.3 proves that the peer holds its key. Hosts with a public certificate are [`Trust`]'s. The module does not check the one-time secret of a
-//! ticket; the session does. Invariant: a certificate is accepted only by its fingerprint (or, where the secret
-//! decides later, any one is), and the handshake's signature is verified in either case.
+//! certificate, and TLS 1.3 proves that the peer holds its key. Hosts with a public certificate are [`Trust`]'s. The
+//! module does not check the one-time secret of a ticket; the session does. Invariant: a certificate is accepted only
+//! by its fingerprint (or, where the secret decides later, any one is), and the handshake's signature is verified in
+//! either case.
 
 use std::fmt;
 use std::path::Path;
@@ -205,8 +206,8 @@ pub(crate) fn server_config(
     Ok(config)
 }
 
-/// The tickets of one connection: they count once its peer is welcome, so that strangers neither come back with tickets nor
-/// make the listener forget those of displays.
+/// The tickets of one connection: they count once its peer is welcome, so that strangers neither come back with tickets
+/// nor make the listener forget those of displays.
 #[derive(Debug)]
 pub(crate) struct Returns {
     all: Arc<dyn StoresServerSessions>,

@@ -1,7 +1,7 @@
 //! Appends the secrets of TLS to a file, for programs that decrypt captures.
 //!
-//! The format is the one of `SSLKEYLOGFILE` (draft-ietf-tls-keylogfile). Invariant: lines of several connections do not mix,
-//! and a file that is made here can be read by its owner only.
+//! The format is the one of `SSLKEYLOGFILE` (draft-ietf-tls-keylogfile). Invariant: lines of several connections do not
+//! mix, and a file that is made here can be read by its owner only.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};

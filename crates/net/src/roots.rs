@@ -1,7 +1,7 @@
 //! The authorities that public certificates are verified against.
 //!
-//! From a file when one is named, else from the platform's store, else from the list built in; or from the program itself;
-//! never from several. Invariant: it is known, and can be told, which of them it was.
+//! From a file when one is named, else from the platform's store, else from the list built in; or from the program
+//! itself; never from several. Invariant: it is known, and can be told, which of them it was.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! TLS tickets: what a display side needs to come back without a full handshake.
 //!
 //! In memory only, of one host only, each good for one attempt. An attempt gets a ticket only when it is allowed one,
-//! so that a race between addresses, or a long outage, does not use them all up. Invariant: no ticket is given out twice,
-//! and no more than [`TICKETS_MAX`] are kept.
+//! so that a race between addresses, or a long outage, does not use them all up. Invariant: no ticket is given out
+//! twice, and no more than [`TICKETS_MAX`] are kept.
 
 use std::collections::VecDeque;
 use std::fmt;

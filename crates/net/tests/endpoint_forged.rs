@@ -1,4 +1,5 @@
-//! Somebody who sees what a client sends first, and answers in the server's place once: that ends no attempt to connect.
+//! Somebody who sees what a client sends first, and answers in the server's place once: that ends no attempt to
+//! connect.
 
 mod forge;
 mod rig;

@@ -27,7 +27,8 @@ fn regression_a_forged_packet_ends_a_first_attempt() {
         let (host, mut listener) = host();
         let forger = Forger::start(listener.local_addr(), forgery, 0..2);
         let display = Identity::ephemeral().unwrap();
-        // The host may be stopped when the display has proof of it already; then its carrier is lost, and it comes again.
+        // The host may be stopped when the display has proof of it already; then its carrier is lost, and it comes
+        // again.
         let come = |_| {
             let connected =
                 connect(&[forger.address], &display, host.fingerprint(), PATIENCE, &Options::default());
@@ -60,8 +61,8 @@ fn regression_a_forged_packet_is_a_verdict() {
     }
 }
 
-/// One that comes back says its first words as early data, and never twice in one attempt; so it is the next attempt that
-/// succeeds.
+/// One that comes back says its first words as early data, and never twice in one attempt; so it is the next attempt
+/// that succeeds.
 #[test]
 fn regression_a_forged_packet_ends_a_search() {
     for (what, forgery) in FORGERIES.into_iter().chain(TO_THE_HOST) {

@@ -46,8 +46,8 @@ fn back_over_quic(listener: &mut Listener, reconnect: &Reconnect) {
     assert_eq!(closed(&mut *connected.carrier), CloseReason::Done);
 }
 
-/// Fds and threads once no more than `threads` of the latter are left, or after long waiting. The kernel lists a thread for a
-/// moment after it was joined.
+/// Fds and threads once no more than `threads` of the latter are left, or after long waiting. The kernel lists a thread
+/// for a moment after it was joined.
 fn settled(threads: usize) -> (usize, usize) {
     let start = Instant::now();
     while resources().1 > threads && start.elapsed() < PATIENCE {

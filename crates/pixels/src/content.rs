@@ -120,8 +120,8 @@ impl Content {
         Ok(notes.tightener.into_region())
     }
 
-    /// As [`Self::absorb_keeping`], from memory that the program may write meanwhile. What is equal is never copied; up to
-    /// `threads` threads, the caller's among them, look where that is.
+    /// As [`Self::absorb_keeping`], from memory that the program may write meanwhile. What is equal is never copied; up
+    /// to `threads` threads, the caller's among them, look where that is.
     pub(crate) fn absorb_shared_keeping(
         &mut self,
         layout: &Layout,

@@ -132,8 +132,8 @@ impl Draft {
     }
 
     /// As [`Self::absorb`], from memory that the program may write meanwhile. What it changes during the call may be
-    /// taken over or not, pixel by pixel. Up to `threads` threads share the work where there is much, the caller's among
-    /// them.
+    /// taken over or not, pixel by pixel. Up to `threads` threads share the work where there is much, the caller's
+    /// among them.
     ///
     /// # Panics
     /// When the layout was made for another size or format, or ends beyond the memory.
@@ -195,14 +195,14 @@ impl Draft {
         self.cover.covers
     }
 
-    /// What a later update has to paint to cover the last one; `None` if none can: it begins anew, copies, has frames of
-    /// videos, or is in many pieces.
+    /// What a later update has to paint to cover the last one; `None` if none can: it begins anew, copies, has frames
+    /// of videos, or is in many pieces.
     pub fn painted(&self) -> Option<&Region> {
         self.cover.painted.as_ref()
     }
 
-    /// Adds to a plan what it is to cover, and notes what covers that in turn. An update that copies, or that is `alone`,
-    /// covers nothing.
+    /// Adds to a plan what it is to cover, and notes what covers that in turn. An update that copies, or that is
+    /// `alone`, covers nothing.
     pub(crate) fn extend(&mut self, plan: &mut Plan, alone: bool) {
         let asked = std::mem::take(&mut self.cover.asked);
         self.cover = Cover::default();

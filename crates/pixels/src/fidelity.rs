@@ -1,7 +1,7 @@
 //! How well the display side knows what it shows: exactly, as a lossy picture, or by a preview only.
 //!
-//! One bit for each row of each column of tiles (of 64 pixels), as with the rows that a draft keeps. It knows no pixels and
-//! has no clock: it is given the time.
+//! One bit for each row of each column of tiles (of 64 pixels), as with the rows that a draft keeps. It knows no pixels
+//! and has no clock: it is given the time.
 //!
 //! The one invariant: where no bit is set, what the display side shows after the last update is the content of
 //! then, bit for bit.
@@ -69,8 +69,8 @@ impl Fidelity {
         settled.map(|tile| tile.since).min()
     }
 
-    /// Since when previews wait to become better: those that have waited longest, of those that are known to be pictures
-    /// or of the others.
+    /// Since when previews wait to become better: those that have waited longest, of those that are known to be
+    /// pictures or of the others.
     pub(crate) fn coarse_since(&self, picture: bool) -> Option<Duration> {
         let coarse = self.tiles.iter().filter(|tile| tile.coarse != 0 && tile.picture == picture);
         coarse.map(|tile| tile.since).min()

@@ -1,8 +1,9 @@
 //! Lossy pictures: JPEG in full size, or of a quarter of the size.
 //!
-//! For formats of four bytes, one for each of three colours, on a link that is slower than the program. The fourth channel is
-//! not in the picture. Images from the peer are refused unless they are what [`Compressor::picture`] makes: one baseline scan
-//! of three components with halved colours, of the size expected; so reading one costs [`effort`], and no more.
+//! For formats of four bytes, one for each of three colours, on a link that is slower than the program. The fourth
+//! channel is not in the picture. Images from the peer are refused unless they are what [`Compressor::picture`] makes:
+//! one baseline scan of three components with halved colours, of the size expected; so reading one costs [`effort`],
+//! and no more.
 //!
 //! The images themselves are made and read by others' codecs; each that reads them is a [`Codec`].
 //!
@@ -62,8 +63,8 @@ pub(crate) fn order(format: Format) -> Option<Order> {
     }
 }
 
-/// The value of a rectangle's fourth channel, if a lossy picture may stand for it: transparency is never lossy, but where
-/// there is none the unused bits are.
+/// The value of a rectangle's fourth channel, if a lossy picture may stand for it: transparency is never lossy, but
+/// where there is none the unused bits are.
 pub(crate) fn fourth(content: &Content, rect: Rect) -> Option<u8> {
     let first = content.row(rect.y, rect.x, 1).get(3).copied()?;
     let rows = || (rect.y..rect.bottom()).map(|y| content.row(y, rect.x, rect.width));
@@ -73,8 +74,8 @@ pub(crate) fn fourth(content: &Content, rect: Rect) -> Option<u8> {
 
 /// What reads images.
 trait Codec: Default {
-    /// Reads an image that [is plain](is_plain) and has this size into as many pixels of this order, row by row; the fourth
-    /// channel may become anything. Whether it could be read.
+    /// Reads an image that [is plain](is_plain) and has this size into as many pixels of this order, row by row; the
+    /// fourth channel may become anything. Whether it could be read.
     fn read(&mut self, jpeg: &[u8], size: (usize, usize), order: Order, pixels: &mut [u8]) -> bool;
 }
 
@@ -176,8 +177,8 @@ fn enlarge(content: &mut Content, rect: Rect, pixels: &[u8]) {
     }
 }
 
-/// A row of a preview, its values times [`WHOLE`], as a row of pixels. Half a square lies before the first pixel's middle,
-/// whole squares between two, the rest behind the last.
+/// A row of a preview, its values times [`WHOLE`], as a row of pixels. Half a square lies before the first pixel's
+/// middle, whole squares between two, the rest behind the last.
 fn widen(row: &[[u16; 4]], target: &mut [u8]) {
     let (left, rest) = target.split_at_mut(target.len().min(4 * SCALE as usize / 2));
     let inner = (4 * SCALE as usize * (row.len() - 1)).min(rest.len());

@@ -1,8 +1,8 @@
 //! Puts the byte ranges of one stream in order, from any order that they come in.
 //!
-//! It knows nothing of what the bytes mean. What has been given out can be kept for a while, because a block can only be
-//! repaired with the help of those bytes of it that came. Invariants: every byte is given out exactly once and in order;
-//! the first copy of a byte wins; ranges are disjoint, and [`Assembler::cost`] is what they take in memory.
+//! It knows nothing of what the bytes mean. What has been given out can be kept for a while, because a block can only
+//! be repaired with the help of those bytes of it that came. Invariants: every byte is given out exactly once and in
+//! order; the first copy of a byte wins; ranges are disjoint, and [`Assembler::cost`] is what they take in memory.
 
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -220,7 +220,8 @@ impl Assembler {
     }
 }
 
-/// Ids that are over, of a peer that never uses one twice. Bounded: when there are too many holes, the oldest is filled.
+/// Ids that are over, of a peer that never uses one twice. Bounded: when there are too many holes, the oldest is
+/// filled.
 #[derive(Debug, Default)]
 pub(crate) struct IdSet {
     /// First → last id of each run; runs neither touch nor overlap.

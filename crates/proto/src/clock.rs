@@ -55,7 +55,8 @@ impl ClockMap {
         }
     }
 
-    /// What is known holds until the next sample, for want of better: the hosts have not heard of each other for a while.
+    /// What is known holds until the next sample, for want of better: the hosts have not heard of each other for a
+    /// while.
     pub(crate) fn renew(&mut self) {
         self.stale = true;
     }

@@ -422,8 +422,8 @@ pub enum Control {
         /// Why.
         code: u32,
     },
-    /// Which sound of the receiver's the sender of this wants to hear, and how that fares. Told again while it is heard,
-    /// and on each carrier; best effort, see [`Session::listen`](crate::Session::listen).
+    /// Which sound of the receiver's the sender of this wants to hear, and how that fares. Told again while it is
+    /// heard, and on each carrier; best effort, see [`Session::listen`](crate::Session::listen).
     Listen(Listen),
     /// A program wants an address opened beside the display; from the app side.
     OpenUrl {

@@ -1,9 +1,9 @@
 //! Which updates are there, for the fences that wait for them.
 //!
 //! [`Updates`] keeps, for one connection, how far the updates of each surface have come. It holds no messages and no
-//! pixels: who holds a unit that names an update asks again after each change. Invariant: the updates of a surface count
-//! only in sequence, so what is [reached](Updates::reached) means that everything up to it is there, or was replaced by a
-//! later one that is.
+//! pixels: who holds a unit that names an update asks again after each change. Invariant: the updates of a surface
+//! count only in sequence, so what is [reached](Updates::reached) means that everything up to it is there, or was
+//! replaced by a later one that is.
 
 use std::collections::{BTreeMap, BTreeSet};
 

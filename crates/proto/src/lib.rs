@@ -2,13 +2,13 @@
 //!
 //! A [`Session`] takes what a carrier received ([`Arrival`]) and the time, and gives what the carrier is to send
 //! ([`Transmit`]), what the caller should know ([`Event`]) and when it wants to be woken. It multiplexes prioritised
-//! channels, each a stream of the carrier with a short typed header, or frames inside the main channel where streams are
-//! not to be had. It knows no sockets, no clock, no threads, no randomness, no Wayland and no pixels.
+//! channels, each a stream of the carrier with a short typed header, or frames inside the main channel where streams
+//! are not to be had. It knows no sockets, no clock, no threads, no randomness, no Wayland and no pixels.
 //!
-//! The run loop, in this order until nothing is left: [`Session::receive`] for each arrival, [`Session::on_timeout`] when
-//! [`Session::next_timeout`] has passed, [`Session::poll_event`] until `None`, then [`Session::poll_transmit`] until
-//! `None`. The one invariant: nothing of one channel can stall or corrupt another, and everything that the peer can make
-//! this side store has a named limit.
+//! The run loop, in this order until nothing is left: [`Session::receive`] for each arrival, [`Session::on_timeout`]
+//! when [`Session::next_timeout`] has passed, [`Session::poll_event`] until `None`, then [`Session::poll_transmit`]
+//! until `None`. The one invariant: nothing of one channel can stall or corrupt another, and everything that the peer
+//! can make this side store has a named limit.
 
 pub mod admission;
 mod assembler;

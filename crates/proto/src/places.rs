@@ -1,8 +1,8 @@
 //! Places for peers that have proved nothing yet: how many there are, and who loses one when another peer comes.
 //!
-//! It knows neither secrets nor carriers: what holds a place is the caller's. The newest arrival always gets a place, so a
-//! flood can push out only what came before. When all places are taken, the source that holds most of them loses its
-//! oldest one, so a flood from one source pushes out its own. Invariant: no more places are taken than there are.
+//! It knows neither secrets nor carriers: what holds a place is the caller's. The newest arrival always gets a place,
+//! so a flood can push out only what came before. When all places are taken, the source that holds most of them loses
+//! its oldest one, so a flood from one source pushes out its own. Invariant: no more places are taken than there are.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
@@ -51,8 +51,8 @@ impl<T> Places<T> {
         Self { limit: if limit == 0 { 1 } else { limit }, taken: VecDeque::new() }
     }
 
-    /// Gives a place to the newest arrival; returns the holder that lost one for it. The caller numbers holders, and uses
-    /// no number twice.
+    /// Gives a place to the newest arrival; returns the holder that lost one for it. The caller numbers holders, and
+    /// uses no number twice.
     pub fn enter(&mut self, number: u64, source: Source, holder: T) -> Option<T> {
         let loser = if self.taken.len() < self.limit { None } else { self.loser(source) };
         let lost = loser.and_then(|index| self.taken.remove(index));
@@ -96,8 +96,8 @@ impl<T> Places<T> {
         self.taken.is_empty()
     }
 
-    /// The oldest place of the source that holds most of them once `newcomer` has one more. Of sources that hold as many,
-    /// the one that came first.
+    /// The oldest place of the source that holds most of them once `newcomer` has one more. Of sources that hold as
+    /// many, the one that came first.
     fn loser(&self, newcomer: Source) -> Option<usize> {
         let mut held = HashMap::from([(newcomer, 1)]);
         for place in &self.taken {

@@ -1,7 +1,7 @@
 //! What one side has received of the other's numbered channels, as it crosses the wire.
 //!
-//! Plain values; what they mean to what a sender keeps is the session's matter. Invariant: as read from the wire, numbers
-//! go up, ranges neither touch nor overlap, and there are at most [`MAX_RANGES`] and [`MAX_OPEN`] of them.
+//! Plain values; what they mean to what a sender keeps is the session's matter. Invariant: as read from the wire,
+//! numbers go up, ranges neither touch nor overlap, and there are at most [`MAX_RANGES`] and [`MAX_OPEN`] of them.
 
 use std::ops::RangeInclusive;
 
@@ -17,8 +17,8 @@ pub const MAX_OPEN: usize = 4096;
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Receipt {
-    /// How many lasting messages of the main channel have come since the session began: snapshots, ends of programs, and
-    /// channels given up.
+    /// How many lasting messages of the main channel have come since the session began: snapshots, ends of programs,
+    /// and channels given up.
     pub lasting: u64,
     /// Numbers of channels of which nothing more is wanted: delivered to their ends, given up, stopped or refused.
     pub done: Vec<RangeInclusive<u64>>,

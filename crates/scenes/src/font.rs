@@ -1,8 +1,8 @@
 //! Fonts of 16 levels of coverage, made from strokes.
 //!
-//! A glyph is a stem and a few more strokes between points of a small grid, drawn by the distance of each pixel from them.
-//! Glyphs cannot be read; they have the ink, the edges and the repetition of letters. Invariant: the same glyph of a
-//! font gives the same pixels wherever it stands.
+//! A glyph is a stem and a few more strokes between points of a small grid, drawn by the distance of each pixel from
+//! them. Glyphs cannot be read; they have the ink, the edges and the repetition of letters. Invariant: the same glyph
+//! of a font gives the same pixels wherever it stands.
 
 use crate::canvas::{Canvas, Color};
 use crate::random::Random;

@@ -1,7 +1,7 @@
 //! Numbers that look random, from a seed.
 //!
-//! SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). Not for secrets. Invariant: the same seed gives the same numbers on every
-//! machine.
+//! SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). Not for secrets. Invariant: the same seed gives the same numbers on
+//! every machine.
 
 /// See the module.
 #[derive(Clone, Debug)]

@@ -187,8 +187,8 @@ impl PacketKey for Plain {
         }
     }
 
-    /// A packet that comes so late that its number is taken for another one must not count as that, as with a real cipher:
-    /// what the other one carried would be acknowledged and lost.
+    /// A packet that comes so late that its number is taken for another one must not count as that, as with a real
+    /// cipher: what the other one carried would be acknowledged and lost.
     fn decrypt(&self, _: PathId, number: u64, _: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
         let length = payload.len().checked_sub(TAG).ok_or(CryptoError)?;
         if !payload[length..].starts_with(&number.to_be_bytes()) {

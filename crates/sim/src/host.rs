@@ -1,7 +1,7 @@
 //! One end of one connection: an endpoint of noq-proto, its connection and an application.
 //!
-//! It takes packets and the time, and gives packets. Invariant: when [`Host::advance`] returns, nothing is left to do at
-//! that time.
+//! It takes packets and the time, and gives packets. Invariant: when [`Host::advance`] returns, nothing is left to do
+//! at that time.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;

@@ -3,7 +3,8 @@
 //! A [`World`] holds hosts that speak real QUIC (noq-proto) to each other over a link of [`link`]; on each host runs an
 //! [`App`](app::App). Nothing here opens a socket, waits, or asks the machine for time or randomness, so a run takes as
 //! long as its packets take to compute, and comes out the same on every machine. It is unpublished: benches and tests
-//! use it. Links that break and sessions that outlive them are in [`roam`]. It does not measure what a machine needs for its work; in virtual time all work is free.
+//! use it. Links that break and sessions that outlive them are in [`roam`]. It does not measure what a machine needs
+//! for its work; in virtual time all work is free.
 //!
 //! The one invariant: the same configuration and seed give the same result, bit for bit, unless BBR3 takes part, which
 //! noq seeds from the system.

@@ -1,8 +1,8 @@
 //! Samples and their percentiles.
 //!
 //! A bag holds how often each value came, to 10 µs below 40 ms and to a tenth of a percent above, so that millions fit,
-//! and so that machines that ran parts of one grid agree to the bit when the parts are put together. Invariant: the order
-//! in which samples come does not matter.
+//! and so that machines that ran parts of one grid agree to the bit when the parts are put together. Invariant: the
+//! order in which samples come does not matter.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

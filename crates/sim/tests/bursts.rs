@@ -1,7 +1,7 @@
 //! What a person waits for, over links that lose in bursts: goals that are reached and must not be lost again.
 //!
-//! Virtual time and fixed seeds: a figure here changes only when the code does. Each goal stands beside the same run with
-//! rows alone, which misses it.
+//! Virtual time and fixed seeds: a figure here changes only when the code does. Each goal stands beside the same run
+//! with rows alone, which misses it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,8 +105,8 @@ fn jitter_does_not_make_anything_go_again() {
     assert!(with.bytes < 2.2, "{} times the bytes", with.bytes);
 }
 
-/// Typing for a minute beside a bulk flow under CUBIC, which fills the queue and loses by it: bytes of the bulk flow and
-/// of the typing.
+/// Typing for a minute beside a bulk flow under CUBIC, which fills the queue and loses by it: bytes of the bulk flow
+/// and of the typing.
 fn beside_bulk(delivery: Delivery) -> (u64, u64) {
     let cell = typing(delivery, LossModel::Independent, 0);
     let plan = Arc::new(cell.workload.plan());

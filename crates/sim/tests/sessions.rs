@@ -10,7 +10,8 @@ use wayferry_sim::session::{Amount, Delivery};
 
 const DELIVERIES: [Delivery; 3] = [Delivery::Total, Delivery::Partial, Delivery::Repaired(Amount::Adaptive)];
 
-/// The display side reports a fault when an update comes twice or with a wrong byte, and the run ends when all are there.
+/// The display side reports a fault when an update comes twice or with a wrong byte, and the run ends when all are
+/// there.
 #[test]
 fn everything_arrives_exactly_once_over_a_link_that_does_everything_wrong() {
     for delivery in DELIVERIES {

@@ -1,7 +1,7 @@
 //! The socket to the desk's sound server.
 //!
-//! Connects, reads and writes as its [`User`] wants, and never blocks. Servers are tried in order. Invariant: the socket
-//! belongs to the connection that the user wants; another one closes it.
+//! Connects, reads and writes as its [`User`] wants, and never blocks. Servers are tried in order. Invariant: the
+//! socket belongs to the connection that the user wants; another one closes it.
 
 mod address;
 mod talk;

@@ -83,9 +83,9 @@ impl Played {
 fn is_exact(server: &Server) {
     let mut played = Played::new(server.surroundings());
     let recording = server.record();
-    // Where the machine stops for longer than the sink's queue, there is a gap: so some tries are allowed, and one sound
-    // before and one after a pause must be exact. After 5 s the player trusts a good link and plays earlier, which is a
-    // splice: so the first sound and its silence are longer than that.
+    // Where the machine stops for longer than the sink's queue, there is a gap: so some tries are allowed, and one
+    // sound before and one after a pause must be exact. After 5 s the player trusts a good link and plays earlier,
+    // which is a splice: so the first sound and its silence are longer than that.
     let mut exact = 0;
     for seed in 1..8 {
         let sound = noise(seed, if seed == 1 { 200 } else { 100 });

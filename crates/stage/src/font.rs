@@ -1,7 +1,8 @@
 //! A small font of our own: 5 × 9 dots a glyph, made smooth when it is scaled up.
 //!
-//! The glyphs are drawn in `font.txt`: a line with the character, then nine lines of dots (the last two are below
-//! the base line). A space has none. Scaling doubles three times, rounding the corners of diagonals, then averages down to size.
+//! The glyphs are drawn in `font.txt`: a line with the character, then nine lines of dots (the last two are below the
+//! base line). A space has none. Scaling doubles three times, rounding the corners of diagonals, then averages down to
+//! size.
 
 use crate::image::Image;
 

@@ -1,9 +1,9 @@
 //! A strip of pixels that a program draws and the stage reads: which frame this is and when it was drawn.
 //!
 //! The strip is 16 pixels high and 232 wide: black and white blocks of 4 × 4 pixels, one bit each, four rows of
-//! 58. A magic number and a checksum keep noise from passing as a strip. It survives any lossless path and
-//! nothing else. A large one, four times as wide and high, survives lossy ones, pictures of a quarter of the size too; but
-//! whether anything else is whole it does not tell.
+//! 58. A magic number and a checksum keep noise from passing as a strip. It survives any lossless path and nothing
+//!     else. A large one, four times as wide and high, survives lossy ones, pictures of a quarter of the size too; but
+//!     whether anything else is whole it does not tell.
 
 use std::time::Duration;
 

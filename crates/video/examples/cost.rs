@@ -1,8 +1,8 @@
 //! What a video costs on this machine: processor time of the thread per frame, there and back, and bytes.
 //!
-//! `ffmpeg -i VIDEO -t 10 -vf scale=1280:720 -pix_fmt bgr0 -f rawvideo video.bgr0`, then
-//! `cargo run --release -p wayferry-video --example cost -- video.bgr0 1280 720 [BITS_PER_SECOND [QUALITY [OUT.bgr0]]]`;
-//! 30 frames per second are taken for granted. What comes back is written to OUT.
+//! `ffmpeg -i VIDEO -t 10 -vf scale=1280:720 -pix_fmt bgr0 -f rawvideo video.bgr0`, then `cargo run --release -p
+//! wayferry-video --example cost -- video.bgr0 1280 720 [BITS_PER_SECOND [QUALITY [OUT.bgr0]]]`; 30 frames per second
+//! are taken for granted. What comes back is written to OUT.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};

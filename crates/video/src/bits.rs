@@ -11,7 +11,8 @@ pub(crate) struct Bits {
 }
 
 impl Bits {
-    /// The payload of a unit, as far as its first `most` bytes go, without the bytes that keep it from looking like a start code.
+    /// The payload of a unit, as far as its first `most` bytes go, without the bytes that keep it from looking like a
+    /// start code.
     // ITU-T H.264 §7.4.1.1
     pub(crate) fn of(payload: &[u8], most: usize) -> Self {
         let mut bytes = Vec::with_capacity(most.min(payload.len()));

@@ -109,13 +109,14 @@ fn high(one: i16, other: i16) -> i16 {
     ((i32::from(one) * i32::from(other)) >> 16) as i16
 }
 
-// ITU-R BT.709-6 §3.2 to §3.4: brightness is 0.2126 red + 0.7152 green + 0.0722 blue, 219 steps of it; each difference has
+// ITU-R BT.709-6 §3.2 to §3.4: brightness is 0.2126 red + 0.7152 green + 0.0722 blue, 219 steps of it; each difference
+// has
 // 224. In 32768ths, which fit into 16 bits.
 const LUMA: [i32; 3] = [5983, 20127, 2032];
 const CHROMA: [[i32; 3]; 2] = [[-3298, -11094, 14392], [14392, -13073, -1319]];
 
-// The way back. Brightness is multiplied by 128 and differences by 256, as far as 16 bits go; what is above the lower 16 bits
-// of the product is then the channel in 32nds.
+// The way back. Brightness is multiplied by 128 and differences by 256, as far as 16 bits go; what is above the lower
+// 16 bits of the product is then the channel in 32nds.
 const BRIGHT: i16 = 19077;
 const RED_OF_V: i16 = 14686;
 const GREEN_OF_U: i16 = 1747;

@@ -43,11 +43,12 @@ impl Decoder {
         self.native.is_none()
     }
 
-    /// The picture of frame `number`. Numbers count up; a gap means that frames are missing. A number that leaps ahead makes all
-    /// below it stale, so they are best counted here and not read from the frame.
+    /// The picture of frame `number`. Numbers count up; a gap means that frames are missing. A number that leaps ahead
+    /// makes all below it stale, so they are best counted here and not read from the frame.
     ///
     /// # Errors
-    /// What is wrong with the frame, or `NeedKey`: only a later key frame can be decoded then. `Stale` alone changes nothing.
+    /// What is wrong with the frame, or `NeedKey`: only a later key frame can be decoded then. `Stale` alone changes
+    /// nothing.
     pub fn decode(&mut self, number: u64, data: &[u8]) -> Result<Picture<'_>, Error> {
         if let Some(last) = self.last
             && number <= last

@@ -26,8 +26,8 @@ pub struct Encoder {
     time: Duration,
 }
 
-/// How good pictures may become, 1 to 100. Default: 80. A bound on bytes where the rate would allow more; where the rate
-/// does not, pictures are worse than this says.
+/// How good pictures may become, 1 to 100. Default: 80. A bound on bytes where the rate would allow more; where the
+/// rate does not, pictures are worse than this says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quality(u8);
 
@@ -77,7 +77,8 @@ impl Rate {
 }
 
 impl Encoder {
-    /// An encoder for a region of this size. Takes most of its memory, some twelve bytes per pixel, with the first frame.
+    /// An encoder for a region of this size. Takes most of its memory, some twelve bytes per pixel, with the first
+    /// frame.
     pub fn new(size: Size, quality: Quality) -> Self {
         Self {
             size,
@@ -95,8 +96,8 @@ impl Encoder {
     }
 
     /// The next frame: the picture whose rows `row` gives, from the top, 4 bytes per pixel and at least as many as the
-    /// region is wide. With `key`, and for the first picture and a new scene, it is a key frame. `None` means that the codec
-    /// leaves this picture out; the next frame then follows the one before.
+    /// region is wide. With `key`, and for the first picture and a new scene, it is a key frame. `None` means that the
+    /// codec leaves this picture out; the next frame then follows the one before.
     ///
     /// # Errors
     /// `Row` or `Codec`. The next frame is then a key frame.

@@ -1,8 +1,8 @@
 //! What a frame consists of, checked before the codec sees it.
 //!
 //! The codec is a large piece of C++ that takes many kinds of streams, and memory as a stream asks for it. This module
-//! lets through what [`Encoder`](crate::Encoder) writes and nothing else: a key frame is a sequence parameter set of the
-//! right size, a picture parameter set and an IDR slice; any other frame is one slice. It looks at no picture data.
+//! lets through what [`Encoder`](crate::Encoder) writes and nothing else: a key frame is a sequence parameter set of
+//! the right size, a picture parameter set and an IDR slice; any other frame is one slice. It looks at no picture data.
 
 use crate::bits::Bits;
 use crate::error::Error;
@@ -43,8 +43,8 @@ pub(crate) fn check(data: &[u8], size: Size) -> Result<Kind, Error> {
     }
 }
 
-/// A frame of another encoder, with every unit begun as ours does, and without what is beside pictures and their parameters
-/// (delimiters, remarks, filling), of which a decoder has no use.
+/// A frame of another encoder, with every unit begun as ours does, and without what is beside pictures and their
+/// parameters (delimiters, remarks, filling), of which a decoder has no use.
 #[cfg(feature = "ffmpeg")]
 pub(crate) fn plain(data: &[u8]) -> Vec<u8> {
     let find = |data: &[u8]| data.windows(START.len()).position(|window| window == START);

@@ -1,7 +1,7 @@
 //! The message tables of `xdg_session_management`, version 1: the protocol crates have none yet.
 //!
-//! Signatures alone, as those crates would tell them. Invariant: they are what the protocol's text says; a test counts the
-//! messages. Goes when the crates have a module of that name.
+//! Signatures alone, as those crates would tell them. Invariant: they are what the protocol's text says; a test counts
+//! the messages. Goes when the crates have a module of that name.
 
 use wayland_backend::protocol::{AllowNull, ArgumentType, Interface, MessageDesc};
 use wayland_protocols::xdg::shell::client::__interfaces::XDG_TOPLEVEL_INTERFACE;

@@ -18,8 +18,8 @@ pub enum Stage {
     Capture,
     /// Making chunks, each thread's part by itself; `bytes` are those of the chunks.
     Encode,
-    /// Opening chunks of a large update, a slice at a time, and painting all of a unit into the content; `bytes` are the
-    /// pixels painted.
+    /// Opening chunks of a large update, a slice at a time, and painting all of a unit into the content; `bytes` are
+    /// the pixels painted.
     Decode,
     /// Filling a buffer of the compositor and committing it; `bytes` are the pixels damaged.
     Commit,

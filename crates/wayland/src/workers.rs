@@ -1,8 +1,8 @@
 //! Long work on pixels, done beside the thread that passes messages on.
 //!
 //! A half of a connection has no threads of its own: its caller may lend it a [`Crew`]. Work owns all that it touches
-//! while it is done, and gives that back with what it made. It is begun once at most, by the crew, or by who cannot wait
-//! for that; without a crew at once. Invariant: what is made does not depend on who does the work, or when.
+//! while it is done, and gives that back with what it made. It is begun once at most, by the crew, or by who cannot
+//! wait for that; without a crew at once. Invariant: what is made does not depend on who does the work, or when.
 
 use std::cell::RefCell;
 use std::fmt;

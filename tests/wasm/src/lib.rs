@@ -1,4 +1,5 @@
-//! The checks of `fec`, `proto` and `pixels` that their crates run natively (`tests/vectors`), as a module of WebAssembly.
+//! The checks of `fec`, `proto` and `pixels` that their crates run natively (`tests/vectors`), as a module of
+//! WebAssembly.
 //!
 //! `scripts/test-wasm` builds it and runs it under node. Elsewhere there is nothing here. It checks nothing by itself.
 

@@ -1,9 +1,10 @@
 //! The C side: what WLCS calls, and the compositor's own integration module, which is called in turn.
 //!
-//! Layouts and meaning are those of `wlcs/display_server.h`, `pointer.h` and `touch.h`. The compositor's module wants to
-//! know which of its client's surfaces to move and is told by `wl_display` and `wl_surface` of libwayland, so for each client
-//! there is a `wl_display` over the compositor's end that is never read nor written, with as many proxies as it takes for one
-//! to have the right id. Invariant: the suite calls from one thread, as it promises, so nothing here is locked.
+//! Layouts and meaning are those of `wlcs/display_server.h`, `pointer.h` and `touch.h`. The compositor's module wants
+//! to know which of its client's surfaces to move and is told by `wl_display` and `wl_surface` of libwayland, so for
+//! each client there is a `wl_display` over the compositor's end that is never read nor written, with as many proxies
+//! as it takes for one to have the right id. Invariant: the suite calls from one thread, as it promises, so nothing
+//! here is locked.
 
 #![allow(unsafe_code, reason = "the suite and the compositor's module speak C")]
 #![allow(unreachable_pub, reason = "what the suite looks up by its name is used by name nowhere else")]

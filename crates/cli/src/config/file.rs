@@ -1,7 +1,7 @@
 //! The configuration file: what it says, and where.
 //!
-//! Values for every host stand at its top, those for some in a block `[host."PATTERN"]`. It knows no options. Invariant: every
-//! entry knows its line.
+//! Values for every host stand at its top, those for some in a block `[host."PATTERN"]`. It knows no options.
+//! Invariant: every entry knows its line.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
 //! Settings: options that hold without being typed, from the environment and from the configuration file.
 //!
-//! A setting has the name of its option, and its option's parser checks it. What is typed goes before what the environment
-//! says, that before the first block of the file that names it and whose pattern fits the host, that before what the file says
-//! for every host. It runs nothing. Invariant: a value that holds has passed its option's parser, and no two that hold exclude
-//! each other.
+//! A setting has the name of its option, and its option's parser checks it. What is typed goes before what the
+//! environment says, that before the first block of the file that names it and whose pattern fits the host, that before
+//! what the file says for every host. It runs nothing. Invariant: a value that holds has passed its option's parser,
+//! and no two that hold exclude each other.
 
 mod file;
 mod pattern;

@@ -1,7 +1,7 @@
 //! Which hosts a block of the configuration file is about.
 //!
-//! A pattern is a host's name as the user types it, in which `*` stands for any characters and `?` for one. With an `@` in it,
-//! it is about the user, too. It resolves no names.
+//! A pattern is a host's name as the user types it, in which `*` stands for any characters and `?` for one. With an `@`
+//! in it, it is about the user, too. It resolves no names.
 
 use std::ffi::OsStr;
 

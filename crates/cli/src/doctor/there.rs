@@ -224,8 +224,8 @@ impl Ssh {
         Ok(Self { program, status: None, stdio: ours.into(), said: Vec::new(), stderr, told: Vec::new() })
     }
 
-    /// Hears until all is answered, ssh has ended or time is over: so long until the answers begin, and then until they end.
-    /// Gives when they began.
+    /// Hears until all is answered, ssh has ended or time is over: so long until the answers begin, and then until they
+    /// end. Gives when they began.
     fn hear(
         &mut self,
         mark: &str,

@@ -92,16 +92,16 @@ pub(crate) enum Command {
     /// Print an entry for this desktop's menu that runs a program of another machine, or install it
     ///
     /// What stands behind the word is as for `wayferry ssh`; the entry runs that. Other options come from the settings
-    /// (docs/settings.md) when it is started. As no terminal is there, ssh must not need one, for a password or a host's
-    /// key.
+    /// (docs/settings.md) when it is started. As no terminal is there, ssh must not need one, for a password or a
+    /// host's key.
     #[command(override_usage = "wayferry desktop-entry [OPTIONS] [SSH OPTIONS] DESTINATION PROGRAM ...")]
     DesktopEntry(DesktopEntryFlags),
     /// Look for what keeps sessions from being shown, here and on another machine
     ///
     /// A line for each thing that was looked at: ok, warn (sessions are shown, and something about them is less than it
-    /// could be) or fail (none is shown), with a hint where something can be done. With HOST a session is started there,
-    /// which ends before any program begins, and everything on its way is tried: ssh, forwarding, both programs, UDP in
-    /// both directions. It is what a bug report needs.
+    /// could be) or fail (none is shown), with a hint where something can be done. With HOST a session is started
+    /// there, which ends before any program begins, and everything on its way is tried: ssh, forwarding, both programs,
+    /// UDP in both directions. It is what a bug report needs.
     Doctor(DoctorFlags),
     /// Run programs here for a display elsewhere, which attaches with a ticket
     ///

@@ -1,8 +1,8 @@
 //! Brings a command line into the order that clap reads.
 //!
 //! A user may put Wayferry's own options before the command or behind it, and ssh's options before a host. Here the own
-//! ones are moved behind the command, and ssh's words are taken out. It checks no values. Invariant: ssh's words come out
-//! in their order, byte for byte; what is neither ours nor ssh's stays where it was.
+//! ones are moved behind the command, and ssh's words are taken out. It checks no values. Invariant: ssh's words come
+//! out in their order, byte for byte; what is neither ours nor ssh's stays where it was.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

@@ -69,7 +69,8 @@ pub(crate) struct SideFlags {
     pub(crate) allow: Vec<String>,
     /// How sound is heard: auto, off, pcm, or at so many bits a second, such as 64k.
     ///
-    /// auto, or a rate, is Opus, and off with `--view`; pcm is without loss. With `host`, off: programs find no sound server.
+    /// auto, or a rate, is Opus, and off with `--view`; pcm is without loss. With `host`, off: programs find no sound
+    /// server.
     #[arg(long, value_name = "HOW")]
     pub(crate) audio: Option<Audio>,
     /// How sound crosses the link: hybrid, stream or datagram [default: hybrid].
@@ -77,9 +78,9 @@ pub(crate) struct SideFlags {
     pub(crate) audio_mode: Option<Mode>,
     /// Keep files that `wayferry send` brings: on or off [default: on].
     ///
-    /// In ~/Downloads/wayferry, in a folder named for the other machine, or for the session where its programs run; none
-    /// is ever overwritten. off: `send` and `fetch` are refused in both directions. With `host`, which lets in who has a
-    /// ticket, off is the default: who attaches can read your files there.
+    /// In ~/Downloads/wayferry, in a folder named for the other machine, or for the session where its programs run;
+    /// none is ever overwritten. off: `send` and `fetch` are refused in both directions. With `host`, which lets in who
+    /// has a ticket, off is the default: who attaches can read your files there.
     #[arg(long, value_name = "WHETHER", hide_possible_values = true)]
     pub(crate) files: Option<Switch>,
     /// Show notifications of programs here: on or off [default: on].
@@ -208,8 +209,9 @@ pub(crate) struct PixelFlags {
     pub(crate) encoder: Option<String>,
     /// How GPU buffers of programs are read: auto, off, memory, or a render node.
     ///
-    /// They are those of programs that draw on a GPU. auto: by the first GPU that can; off: such programs draw in software; memory: only those that lie in ordinary
-    /// memory; a render node, such as /dev/dri/renderD128: by that GPU [default: auto].
+    /// They are those of programs that draw on a GPU. auto: by the first GPU that can; off: such programs draw in
+    /// software; memory: only those that lie in ordinary memory; a render node, such as /dev/dri/renderD128: by that
+    /// GPU [default: auto].
     #[arg(long, value_name = "HOW")]
     pub(crate) gpu: Option<Gpu>,
 }

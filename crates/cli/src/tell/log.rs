@@ -1,4 +1,5 @@
-//! The file after `--log`: the lines that the user is told, and those that are left out on the terminal, each with its time.
+//! The file after `--log`: the lines that the user is told, and those that are left out on the terminal, each with its
+//! time.
 //!
 //! Invariant: it never holds up what it tells of for longer than a write to a file takes, and has an end.
 

@@ -1,4 +1,5 @@
-//! `wayferry trace`: what the timelines of a session's sides ([`wayferry_host::trace`]) say together, as a table and a picture.
+//! `wayferry trace`: what the timelines of a session's sides ([`wayferry_host::trace`]) say together, as a table and a
+//! picture.
 
 pub(crate) mod chart;
 mod join;

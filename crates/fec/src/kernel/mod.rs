@@ -1,7 +1,7 @@
 //! Sums of products of whole rows: the work that takes the time.
 //!
-//! It knows nothing of repair or erasures: some source rows, a matrix, and the rows that come out. All kernels give equal
-//! bytes.
+//! It knows nothing of repair or erasures: some source rows, a matrix, and the rows that come out. All kernels give
+//! equal bytes.
 
 mod scalar;
 mod vector;

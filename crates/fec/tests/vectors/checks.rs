@@ -67,7 +67,8 @@ fn fnv(bytes: &[u8]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// Length, length of a row, and digest of the first five repair rows; computed outside this crate, by shifts and additions.
+/// Length, length of a row, and digest of the first five repair rows; computed outside this crate, by shifts and
+/// additions.
 const DIGESTS: [(usize, usize, u64); 6] = [
     (1, 1, 0x4d82_3720_8252_047a),
     (63, 16, 0x9042_d47d_a0d5_0a62),

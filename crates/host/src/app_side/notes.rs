@@ -1,8 +1,8 @@
 //! What programs of the session notify the user of, on its way to the display.
 //!
 //! The display's side decides how it is shown, and whether. While none is there that shows any, the newest wait for the
-//! next. Invariant: a program is told the end of each of its notifications once at most, and only the display that shows
-//! one is believed.
+//! next. Invariant: a program is told the end of each of its notifications once at most, and only the display that
+//! shows one is believed.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! The sound of a session's programs, on its way to the display, and to viewers if they may hear it.
 //!
-//! It is captured once, as the display wants it, or else the first viewer that listens. Without a receiver programs play
-//! all the same, and nothing is captured. The other way round, programs may record the display's microphone, if it
+//! It is captured once, as the display wants it, or else the first viewer that listens. Without a receiver programs
+//! play all the same, and nothing is captured. The other way round, programs may record the display's microphone, if it
 //! allows that; viewers have none.
 
 use std::time::Duration;

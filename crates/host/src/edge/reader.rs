@@ -1,7 +1,7 @@
 //! The process that reads GPU buffers for a session.
 //!
-//! It may hang in a driver, so nothing here waits for it: not for its answers, and not for its end. Invariant: it has no
-//! descriptors of the session's but its end of the socket, and few of its environment variables.
+//! It may hang in a driver, so nothing here waits for it: not for its answers, and not for its end. Invariant: it has
+//! no descriptors of the session's but its end of the socket, and few of its environment variables.
 
 use std::ffi::OsString;
 use std::io;

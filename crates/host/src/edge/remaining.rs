@@ -38,8 +38,8 @@ pub(crate) fn remaining(display: &OsStr, servers: Option<Pid>, known: &[Pid]) ->
 fn state(process: &Path, entry: &[u8], servers: Option<Pid>, known: &[Pid]) -> Option<Remaining> {
     let environment = environment(process)?;
     if environment.is_empty() {
-        // So it looks for a moment in execve(2); and always, where a program was given none. A thread of the kernel runs
-        // no file.
+        // So it looks for a moment in execve(2); and always, where a program was given none. A thread of the kernel
+        // runs no file.
         return (is_busy(process) && process.join("exe").read_link().is_ok()).then_some(Remaining::Unclear);
     }
     let knows = environment.split(|byte| *byte == 0).any(|other| other == entry);

@@ -86,8 +86,8 @@ fn free(place: &Path) -> io::Result<u64> {
     Ok(room.f_bavail.saturating_mul(room.f_frsize))
 }
 
-/// A file that has no name yet, and is gone with the process that writes it. Where the file system has no such thing, it
-/// has a name that is hidden, and is removed with this value.
+/// A file that has no name yet, and is gone with the process that writes it. Where the file system has no such thing,
+/// it has a name that is hidden, and is removed with this value.
 struct Part<'a> {
     place: &'a Path,
     file: File,
@@ -189,8 +189,8 @@ fn fate_of(error: &io::Error) -> FileFate {
 const SPARE_FILES: u64 = 4096;
 /// Bytes of a disk that are left to others, less what those take that are written at a time: 64 MiB.
 const RESERVE: u64 = 96 << 20;
-/// Bytes that are written before the room is looked at again: a few, so that all who write at a time take less than half
-/// of the [`RESERVE`].
+/// Bytes that are written before the room is looked at again: a few, so that all who write at a time take less than
+/// half of the [`RESERVE`].
 const PIECE: u64 = 2 << 20;
 /// Files of one name.
 const MAX_ALIKE: u32 = 1000;

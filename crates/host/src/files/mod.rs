@@ -2,10 +2,10 @@
 //!
 //! A caller here, on a socket, sends one to the other side, or fetches one from there; what the user drops on a window
 //! is sent as well (`crate::drops`). The other side's are kept in one directory. The bytes go through the session's
-//! pipes (`crate::edge::pipes`), whose window bounds them, and to the disk on a thread for each file (`disk`). Few cross
-//! at a time; further callers wait, and are told so. Invariants: what became of its file a caller is told once, at most
-//! `MAX_AT_WORK` files are written here at a time, and what the other side sends is never put anywhere but into that
-//! directory.
+//! pipes (`crate::edge::pipes`), whose window bounds them, and to the disk on a thread for each file (`disk`). Few
+//! cross at a time; further callers wait, and are told so. Invariants: what became of its file a caller is told once,
+//! at most `MAX_AT_WORK` files are written here at a time, and what the other side sends is never put anywhere but into
+//! that directory.
 
 mod disk;
 mod dropped;

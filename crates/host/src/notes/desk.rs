@@ -262,8 +262,8 @@ pub(super) fn understand(message: &Message) -> Option<(u32, Heard)> {
 
 /// How long the server may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What the server says while it is waited for, of any notification at the desk. Were there more, they would be in front
-/// of its answer.
+/// What the server says while it is waited for, of any notification at the desk. Were there more, they would be in
+/// front of its answer.
 const MAX_HEARD: NonZeroUsize = NonZeroUsize::new(1024).expect("it is not 0");
 /// Notifications whose numbers are known; what is said of older ones is not passed on.
 const MAX_SHOWN: usize = 64;

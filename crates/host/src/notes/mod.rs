@@ -1,8 +1,8 @@
 //! Notifications of a session's programs, which are shown at the desk.
 //!
 //! Beside the programs there is a bus of the session's own, with a server of notifications on it ([`bus`]); at the desk
-//! they are given to the desk's server ([`desk`]). Both are D-Bus, which runs on threads of its own; the loops pass what
-//! crosses. What a program may say is bounded by [`wayferry_proto::Note`], how often by `Queue`, on both sides.
+//! they are given to the desk's server ([`desk`]). Both are D-Bus, which runs on threads of its own; the loops pass
+//! what crosses. What a program may say is bounded by [`wayferry_proto::Note`], how often by `Queue`, on both sides.
 //! Invariant: nothing here ends a session, and nothing is shown at a desk whose user does not want it.
 
 pub mod bus;

@@ -1,8 +1,8 @@
 //! Shows at this desk what programs of the session notify the user of.
 //!
-//! It exists where the user wants that. The desk's server is asked by threads of its own ([`super::desk`]); here is what
-//! waits for its turn, and what the host is told. Invariant: the session never waits for the desk, and trouble with it
-//! is told once until it is over.
+//! It exists where the user wants that. The desk's server is asked by threads of its own ([`super::desk`]); here is
+//! what waits for its turn, and what the host is told. Invariant: the session never waits for the desk, and trouble
+//! with it is told once until it is over.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,8 +1,8 @@
 //! The sound server of a session, and how its programs find it.
 //!
 //! Programs that speak PulseAudio's protocol find the socket in their environment. Those that know ALSA alone get a
-//! configuration that leads them there, where ALSA's plugin for it is installed. Invariant: socket and configuration are
-//! in a directory that only this user can enter, and go with the session.
+//! configuration that leads them there, where ALSA's plugin for it is installed. Invariant: socket and configuration
+//! are in a directory that only this user can enter, and go with the session.
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,8 +1,8 @@
 //! The desk's own tray, as a client of its watcher.
 //!
-//! A thread of its own speaks to it, for it may take seconds to answer; another hears when a watcher comes or goes. What
-//! is to be shown is on a [`Board`], where the newest of each place stands. Invariant: what the desk shows says which
-//! host it is from.
+//! A thread of its own speaks to it, for it may take seconds to answer; another hears when a watcher comes or goes.
+//! What is to be shown is on a [`Board`], where the newest of each place stands. Invariant: what the desk shows says
+//! which host it is from.
 
 use std::num::NonZeroUsize;
 use std::pin::Pin;

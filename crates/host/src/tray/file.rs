@@ -1,7 +1,7 @@
 //! The file of an icon that a program only names.
 //!
-//! A desk on another machine does not have it: what the name stands for here crosses as a picture. Only PNG is read; how
-//! themes inherit from each other is not followed. Invariant: only a regular file is read, no more of it than
+//! A desk on another machine does not have it: what the name stands for here crosses as a picture. Only PNG is read;
+//! how themes inherit from each other is not followed. Invariant: only a regular file is read, no more of it than
 //! [`MAX_FILE`], and no larger picture than [`MAX_RAW_SIDE`].
 
 use std::fs::File;

@@ -120,7 +120,8 @@ async fn find(connection: &Connection, place: &Place) -> Option<()> {
     Some(())
 }
 
-/// Does one thing; `None` once the loop is gone. What cannot be read is told to have changed, so that it is tried again.
+/// Does one thing; `None` once the loop is gone. What cannot be read is told to have changed, so that it is tried
+/// again.
 async fn perform(
     connection: &Connection,
     place: &Place,

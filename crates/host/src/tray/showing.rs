@@ -1,7 +1,7 @@
 //! Shows in this desk's tray what programs of the session have in theirs.
 //!
-//! It exists where the user wants that. The desk's watcher is spoken to by threads of its own ([`super::desk`]); here is
-//! what waits for its turn, and what the host is told. Invariant: the session never waits for the desk, and the host
+//! It exists where the user wants that. The desk's watcher is spoken to by threads of its own ([`super::desk`]); here
+//! is what waits for its turn, and what the host is told. Invariant: the session never waits for the desk, and the host
 //! shows no more than [`MAX_ITEMS`] icons, and changes each no more than twice a second.
 
 use std::io;

@@ -1,7 +1,7 @@
 //! `wayferry bench hol`: what head-of-line blocking does to a session, by what carries it.
 //!
-//! The same live session goes over TCP, over QUIC in one stream, and over QUIC as it ships, through the same link: sound
-//! plays, keys are typed, and content that fits the link grows to 100 Mbit/s. Figures are taken where the user
+//! The same live session goes over TCP, over QUIC in one stream, and over QUIC as it ships, through the same link:
+//! sound plays, keys are typed, and content that fits the link grows to 100 Mbit/s. Figures are taken where the user
 //! is: sound's packets as they arrive, keys and pictures as the compositor sees them.
 
 mod measure;

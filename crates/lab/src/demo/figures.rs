@@ -1,6 +1,7 @@
 //! What is told of a scene: figures once a second, and the sentence at the end.
 //!
-//! It measures on the stage's clock alone. Invariant: a key counts as seen when a commit shows it, and as lost otherwise.
+//! It measures on the stage's clock alone. Invariant: a key counts as seen when a commit shows it, and as lost
+//! otherwise.
 
 use std::time::{Duration, Instant};
 

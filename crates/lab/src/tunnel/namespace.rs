@@ -11,8 +11,8 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::error::{Error, SessionError};
 
-/// Runs this program again, with the same words, in a namespace that has no network; gives its exit code. `None` if this
-/// is that run.
+/// Runs this program again, with the same words, in a namespace that has no network; gives its exit code. `None` if
+/// this is that run.
 ///
 /// # Errors
 /// Namespaces are not to be had.

@@ -87,8 +87,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The largest [`Config::stream_window`]. A stream with a larger one, sent in small packets and not read, would end its
-    /// connection: noq keeps 2048 pieces of one stream, and no more.
+    /// The largest [`Config::stream_window`]. A stream with a larger one, sent in small packets and not read, would end
+    /// its connection: noq keeps 2048 pieces of one stream, and no more.
     pub const STREAM_WINDOW_MAX: u32 = 1 << 20;
 
     /// Whether every value is in its range.

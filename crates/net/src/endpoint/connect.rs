@@ -1,11 +1,11 @@
 //! Connecting: the first address whose handshake completes wins.
 //!
-//! Each attempt has a socket of its own, which moves when its connection does. Everyone who sees a first packet can answer
-//! it: the keys of Initial packets are no secret (RFC 9001 §5.2), so before the handshake is complete a close, an alert or
-//! another version proves nothing. An address that fails so is tried again, a few times: a server that means it says it each
-//! time, and its caller should not wait long for that. A wrong certificate disqualifies its address; the others have a
-//! moment to do better, and if none does, that is what the caller is told, for a peer that is not the expected one is an
-//! error to tell and not one to route around. Invariant: at most one attempt survives.
+//! Each attempt has a socket of its own, which moves when its connection does. Everyone who sees a first packet can
+//! answer it: the keys of Initial packets are no secret (RFC 9001 §5.2), so before the handshake is complete a close,
+//! an alert or another version proves nothing. An address that fails so is tried again, a few times: a server that
+//! means it says it each time, and its caller should not wait long for that. A wrong certificate disqualifies its
+//! address; the others have a moment to do better, and if none does, that is what the caller is told, for a peer that
+//! is not the expected one is an error to tell and not one to route around. Invariant: at most one attempt survives.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ use crate::quic::socket;
 /// Where to connect to.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// The server's addresses, the preferred one first. Each next one is tried when 250 ms have passed, or those before it
-    /// have failed.
+    /// The server's addresses, the preferred one first. Each next one is tried when 250 ms have passed, or those before
+    /// it have failed.
     pub addresses: Vec<SocketAddr>,
     /// The host that was asked for, a name or an address.
     pub server_name: String,
@@ -190,7 +190,8 @@ impl Plan {
     }
 }
 
-/// Tries one address, again if what ended the attempt can have been said by anybody, or may have stopped one of the two.
+/// Tries one address, again if what ended the attempt can have been said by anybody, or may have stopped one of the
+/// two.
 async fn persist(plan: Arc<Plan>, engine: Engine, address: SocketAddr) -> Result<Won, Failure> {
     let mut limit = FIRST_TRY;
     for pause in PAUSES {

@@ -1,7 +1,7 @@
 //! A connection, as it is handed out.
 //!
-//! It has a slot for each kind of thing that may have to wait; what they share is in `link`. Invariant: each clone waits for
-//! itself, and what one gets no other gets.
+//! It has a slot for each kind of thing that may have to wait; what they share is in `link`. Invariant: each clone
+//! waits for itself, and what one gets no other gets.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -18,8 +18,8 @@ use super::slots::Slot;
 use super::{Drain, Failure, PathInfo, ReceiveStream, SendStream, Stats};
 use crate::quic::socket;
 
-/// A QUIC connection, or the one WebTransport session of one. Clones share it, but each waits for itself. It is closed with
-/// code 0 when the last clone and the last of its streams is dropped.
+/// A QUIC connection, or the one WebTransport session of one. Clones share it, but each waits for itself. It is closed
+/// with code 0 when the last clone and the last of its streams is dropped.
 ///
 /// What waits is woken by the waker of the last poll of its kind on this clone.
 pub struct Connection {
@@ -150,8 +150,8 @@ impl Connection {
     /// Goes on from another local address (RFC 9000 §9). The side that connected may do that.
     ///
     /// # Errors
-    /// [`Failure::Config`] on the other side, and for an address of another family, [`Failure::Io`] when the address cannot be had;
-    /// or the connection's end.
+    /// [`Failure::Config`] on the other side, and for an address of another family, [`Failure::Io`] when the address
+    /// cannot be had; or the connection's end.
     pub fn rebind(&self, address: SocketAddr) -> Result<(), Failure> {
         if let Some(failure) = self.link.failure() {
             return Err(failure);

@@ -18,8 +18,8 @@ impl Connection {
         self.datagram.poll(cx, || receive(Arc::clone(link)))
     }
 
-    /// Sends the datagram in `data`, which is empty afterwards. While this is pending the datagram is kept here too: poll
-    /// again with it, or [`Connection::cancel_send_datagram`].
+    /// Sends the datagram in `data`, which is empty afterwards. While this is pending the datagram is kept here too:
+    /// poll again with it, or [`Connection::cancel_send_datagram`].
     ///
     /// # Errors
     /// [`Failure::TooLarge`], [`Failure::NoDatagrams`], or the connection's end.

@@ -1,7 +1,7 @@
 //! What can go wrong, as data.
 //!
-//! One type for everything in this module: who ended it, with which code, in whose words. Invariant: the peer's text has lost
-//! its control characters and is bounded.
+//! One type for everything in this module: who ended it, with which code, in whose words. Invariant: the peer's text
+//! has lost its control characters and is bounded.
 
 use std::fmt;
 use std::io;

@@ -29,7 +29,8 @@ pub(super) struct Link {
     pub(super) engine: Engine,
     pub(super) endpoint: Endpoint,
     pub(super) side: Side,
-    /// Bytes of datagrams that may wait here; 0 when this side does not do them. noq sends none then, and does not say so.
+    /// Bytes of datagrams that may wait here; 0 when this side does not do them. noq sends none then, and does not say
+    /// so.
     pub(super) datagram_buffer: usize,
     /// Why it is over, if that was decided on this side, or by WebTransport.
     pub(super) ended: Arc<OnceLock<Failure>>,
@@ -58,9 +59,9 @@ pub(super) enum Side {
     },
 }
 
-/// Streams that went with the early data that the peer did not take. Their numbers are given out again, and a drop of an
-/// old one would make noq forget who waits for the new one; so they are dropped last. They are as many as the peer once
-/// permitted.
+/// Streams that went with the early data that the peer did not take. Their numbers are given out again, and a drop of
+/// an old one would make noq forget who waits for the new one; so they are dropped last. They are as many as the peer
+/// once permitted.
 #[derive(Debug, Default)]
 pub(super) struct Refused {
     pub(super) send: Vec<noq::SendStream>,

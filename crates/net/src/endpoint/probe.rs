@@ -1,8 +1,8 @@
 //! Finds out that no program listens at a port.
 //!
-//! noq's socket is not connected, so the system does not tell it of ICMP's answers; a connected one is told (udp(7)). It
-//! sends single bytes, which no QUIC endpoint takes for a packet. Invariant: it says something only when the host has said
-//! it.
+//! noq's socket is not connected, so the system does not tell it of ICMP's answers; a connected one is told (udp(7)).
+//! It sends single bytes, which no QUIC endpoint takes for a packet. Invariant: it says something only when the host
+//! has said it.
 
 use std::io;
 use std::net::SocketAddr;

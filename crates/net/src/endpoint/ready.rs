@@ -1,8 +1,9 @@
 //! What woke: tokens behind one file descriptor.
 //!
-//! A run loop that owns many things which may have to wait gives each a [`Token`] and polls it with the token's waker; then
-//! it waits for the fd, and [drains](Ready::drain) the tokens to poll again. Wakers run on any thread and do no more than
-//! that. Invariant: a token is in the list at most once, and the fd is readable while the list holds anything.
+//! A run loop that owns many things which may have to wait gives each a [`Token`] and polls it with the token's waker;
+//! then it waits for the fd, and [drains](Ready::drain) the tokens to poll again. Wakers run on any thread and do no
+//! more than that. Invariant: a token is in the list at most once, and the fd is readable while the list holds
+//! anything.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -1,7 +1,7 @@
 //! The receiving side of a stream.
 //!
-//! It reads in batches, as each read takes a lock, and keeps what was not asked for yet. Invariant: what arrived before an
-//! end, of the stream or the connection, is given before the end is told; and what is kept is at most one batch.
+//! It reads in batches, as each read takes a lock, and keeps what was not asked for yet. Invariant: what arrived before
+//! an end, of the stream or the connection, is given before the end is told; and what is kept is at most one batch.
 
 use std::future::Future;
 use std::pin::pin;
@@ -67,12 +67,12 @@ impl ReceiveStream {
         }
     }
 
-    /// Puts what has arrived, at most `max_bytes` (not 0), at the end of `chunks`, and gives the count of bytes: 0 at the end of the
-    /// stream.
+    /// Puts what has arrived, at most `max_bytes` (not 0), at the end of `chunks`, and gives the count of bytes: 0 at
+    /// the end of the stream.
     ///
     /// # Errors
-    /// [`Failure::Reset`], [`Failure::StreamGone`] after a stop or an unordered read, [`Failure::EarlyDataRejected`], or
-    /// the connection's end, when all that came before it was read.
+    /// [`Failure::Reset`], [`Failure::StreamGone`] after a stop or an unordered read, [`Failure::EarlyDataRejected`],
+    /// or the connection's end, when all that came before it was read.
     pub fn poll_read(
         &mut self,
         cx: &mut Context<'_>,

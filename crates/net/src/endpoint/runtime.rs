@@ -18,8 +18,8 @@ use tokio::runtime::Handle;
 
 use super::sockets::Sockets;
 
-/// Runs `f`; the first connection that this gives something to do is driven before this returns, on this thread: it sends
-/// what it may send now, up to a few dozen packets.
+/// Runs `f`; the first connection that this gives something to do is driven before this returns, on this thread: it
+/// sends what it may send now, up to a few dozen packets.
 ///
 /// It saves the engine's waking up, and costs this thread the encryption and the system call. That is right for a lone
 /// message, and wrong for one piece of many. Inside another `promptly` it adds nothing.

@@ -52,9 +52,9 @@ impl SendStream {
         Self { stream: Some(stream), id, link, early, state, writer: None, stopped }
     }
 
-    /// Hands over as much as there is room for, from the front of `chunks`, which keeps the rest; gives the bytes taken.
-    /// Pending only when nothing was taken. Nothing is taken of no chunks, which is an error on a stream that is over,
-    /// too.
+    /// Hands over as much as there is room for, from the front of `chunks`, which keeps the rest; gives the bytes
+    /// taken. Pending only when nothing was taken. Nothing is taken of no chunks, which is an error on a stream that is
+    /// over, too.
     ///
     /// # Errors
     /// [`Failure::Stopped`], [`Failure::StreamGone`], [`Failure::EarlyDataRejected`], or the connection's end.
@@ -134,8 +134,8 @@ impl SendStream {
         stream.finish().map_err(|_| Failure::StreamGone)
     }
 
-    /// Gives the stream up: what was not acknowledged is not sent again. Wakes a poll that waits. Does nothing on a stream
-    /// that was reset before.
+    /// Gives the stream up: what was not acknowledged is not sent again. Wakes a poll that waits. Does nothing on a
+    /// stream that was reset before.
     pub fn reset(&mut self, code: u64) {
         if self.state != State::Reset {
             if self.state == State::Finished {
@@ -170,8 +170,8 @@ impl SendStream {
         stream.priority().map_err(|_| Failure::StreamGone)
     }
 
-    /// The code with which the peer stopped the stream, or `None` when it was finished and everything was acknowledged. May
-    /// be polled again.
+    /// The code with which the peer stopped the stream, or `None` when it was finished and everything was acknowledged.
+    /// May be polled again.
     ///
     /// # Errors
     /// [`Failure::StreamGone`] after a reset, [`Failure::EarlyDataRejected`], or the connection's end.

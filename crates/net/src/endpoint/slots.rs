@@ -1,8 +1,8 @@
 //! What a poll leaves behind until the next one.
 //!
 //! noq's futures that wait for a connection (to open, to accept, for datagrams) forget that they were woken when they
-//! are dropped. So one that has to wait is kept here, and polled again next time. Invariant: a result that was not handed out is
-//! not lost, and what need not wait is not allocated.
+//! are dropped. So one that has to wait is kept here, and polled again next time. Invariant: a result that was not
+//! handed out is not lost, and what need not wait is not allocated.
 
 use std::fmt;
 use std::future::Future;

@@ -1,8 +1,9 @@
 //! UDP sockets that end with the last connection on them.
 //!
 //! noq keeps its sockets for as long as anybody refers to a connection, and if that was closed long ago: a program that
-//! holds on to such would run out of descriptors, and its ports would stay taken. So everything that noq has of a socket is a cover
-//! of this module's, which can be emptied. Invariant: after [`Sockets::close`] none is open, and none will be.
+//! holds on to such would run out of descriptors, and its ports would stay taken. So everything that noq has of a
+//! socket is a cover of this module's, which can be emptied. Invariant: after [`Sockets::close`] none is open, and none
+//! will be.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;

@@ -1,8 +1,8 @@
 //! TLS tickets of many hosts, for resumption and early data.
 //!
-//! In memory only: rustls cannot write a ticket down. It gives a ticket only to the very configuration with which it was
-//! got, so those are kept beside the tickets. Invariant: no ticket is given out twice, nor to another host or another
-//! trust, and no more are kept than the limit.
+//! In memory only: rustls cannot write a ticket down. It gives a ticket only to the very configuration with which it
+//! was got, so those are kept beside the tickets. Invariant: no ticket is given out twice, nor to another host or
+//! another trust, and no more are kept than the limit.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,8 +15,8 @@ use rustls::{ClientConfig, NamedGroup};
 use super::{ClientTls, Failure};
 
 /// Tickets, in memory only: what a client needs to come back to a server without a full handshake, and with early data.
-/// Clones share them. Each is good for one connection. A ticket counts only for the server name and port, and the trust,
-/// identity and protocols with which it was got.
+/// Clones share them. Each is good for one connection. A ticket counts only for the server name and port, and the
+/// trust, identity and protocols with which it was got.
 #[derive(Clone)]
 pub struct TicketStore(Arc<Mutex<Store>>);
 

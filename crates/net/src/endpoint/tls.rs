@@ -155,7 +155,8 @@ impl ServerTls {
     }
 }
 
-/// Makes a self-signed certificate for `names`, valid from now for `days`, and its key: both in PEM, the certificate first.
+/// Makes a self-signed certificate for `names`, valid from now for `days`, and its key: both in PEM, the certificate
+/// first.
 ///
 /// # Errors
 /// [`Failure::Config`] when a name is not one, or `days` is 0 or more than 36500.

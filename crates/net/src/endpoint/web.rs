@@ -1,9 +1,9 @@
 //! WebTransport over HTTP/3 (draft-ietf-webtrans-http3): one session per connection.
 //!
 //! `web-transport-proto` writes and reads the settings and the request, and writes the capsules; what is here takes the
-//! streams of a connection apart, reads the capsules, and ends a session so that the other side learns why. There is no other
-//! HTTP in it. A session is a [`Connection`] like any other. Invariant: a stream of a kind that is not known is refused, and
-//! harms no session.
+//! streams of a connection apart, reads the capsules, and ends a session so that the other side learns why. There is no
+//! other HTTP in it. A session is a [`Connection`] like any other. Invariant: a stream of a kind that is not known is
+//! refused, and harms no session.
 
 mod arrivals;
 mod capsules;

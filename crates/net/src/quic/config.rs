@@ -40,8 +40,8 @@ pub struct Options {
     /// Streams that the peer may have open at once. Default 4096. Each costs its state (about 500 bytes), not its
     /// window.
     pub streams: u32,
-    /// Silence after which a connection is given up. Default 75 s: longer than the 60 s after which the session gives up a
-    /// display, so that an outage as long as that needs no new connection. The smaller of both sides' counts.
+    /// Silence after which a connection is given up. Default 75 s: longer than the 60 s after which the session gives
+    /// up a display, so that an outage as long as that needs no new connection. The smaller of both sides' counts.
     pub idle_timeout: Duration,
     /// Silence after which something is sent. Default 5 s: below what NATs forget after.
     pub keep_alive: Duration,
@@ -195,7 +195,8 @@ const MTU_MAX: u16 = 1452;
 /// How long the peer may hold an acknowledgement back.
 const MAX_ACK_DELAY: Duration = Duration::from_millis(5);
 
-/// First packets that have not been looked at; the next ones are lost. They are looked at between two reads of the socket.
+/// First packets that have not been looked at; the next ones are lost. They are looked at between two reads of the
+/// socket.
 const INCOMING_MAX: usize = 256;
 
 /// Bytes kept of one such handshake.

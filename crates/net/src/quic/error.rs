@@ -366,8 +366,8 @@ fn alert_verdict(alert: u8) -> Verdict {
     }
 }
 
-/// Why an attempt at `address` failed before its handshake was complete. Nothing that a peer says so early proves anything
-/// but the certificate that it shows.
+/// Why an attempt at `address` failed before its handshake was complete. Nothing that a peer says so early proves
+/// anything but the certificate that it shows.
 pub(super) fn connect_error(address: SocketAddr, error: &ConnectionError, after: Duration) -> ConnectError {
     match verdict(error) {
         Some(Verdict::WrongFingerprint) => return ConnectError::WrongFingerprint { address },
@@ -388,8 +388,8 @@ pub(super) fn connect_error(address: SocketAddr, error: &ConnectionError, after:
     }
 }
 
-/// Why a connection that had come about is over. `ours`: what this side closed it with. `proven`: its handshake was complete,
-/// so that only the peer can have ended it.
+/// Why a connection that had come about is over. `ours`: what this side closed it with. `proven`: its handshake was
+/// complete, so that only the peer can have ended it.
 pub(super) fn close_reason(error: &ConnectionError, ours: Option<CloseReason>, proven: bool) -> CloseReason {
     match verdict(error).filter(|_| proven) {
         Some(Verdict::WrongFingerprint) => {

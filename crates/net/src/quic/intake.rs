@@ -3,9 +3,9 @@
 //! One small task per stream, and none of them waits for the run loop: noq closes a connection that leaves more than
 //! 1024 pieces (a megabyte) of one stream unread. Instead, what waits in the inbox narrows the connection's window, so
 //! that the peer gets credit for what the run loop has taken, not for what was read; and so does what the session
-//! [holds](crate::Carrier::hold). The window does not hold back lost packets that are sent again. Only a flood of tiny pieces,
-//! or a stranger that talks too much, stops the reading itself. Invariant: the end of the connection is the last arrival;
-//! everything that had reached this host by then comes before it.
+//! [holds](crate::Carrier::hold). The window does not hold back lost packets that are sent again. Only a flood of tiny
+//! pieces, or a stranger that talks too much, stops the reading itself. Invariant: the end of the connection is the
+//! last arrival; everything that had reached this host by then comes before it.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;

@@ -338,8 +338,8 @@ impl Pump {
         None
     }
 
-    /// One has waited too long: all who wait get their bytes back, for the session has another way for them. None of the
-    /// others could be opened sooner, and repair must not outlive its source.
+    /// One has waited too long: all who wait get their bytes back, for the session has another way for them. None of
+    /// the others could be opened sooner, and repair must not outlive its source.
     fn fail_openings(&mut self) {
         while let Some((_, id)) = self.patience.pop_front() {
             if !self.is_waiting(id) {

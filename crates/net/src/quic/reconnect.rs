@@ -1,11 +1,11 @@
 //! Coming back to an app side: what a display keeps for it, and attempts that run in the background.
 //!
-//! The first connection through a [`Reconnect`] is like any other. Later ones show a TLS ticket that came with an earlier
-//! one, and what the caller marks as safe to replay leaves with the first packet, so that the answer is there after one
-//! round trip instead of two. Everything else waits until the peer has proved who it is. The app side takes a ticket
-//! once, so early data arrives at most once by itself; but somebody on the path may hold it back, and the caller must not
-//! mind. A ticket is good for as long as the app side remembers it, a day at most; certificates, names and dates are
-//! looked at again only when there is none. Nothing here tells a user anything.
+//! The first connection through a [`Reconnect`] is like any other. Later ones show a TLS ticket that came with an
+//! earlier one, and what the caller marks as safe to replay leaves with the first packet, so that the answer is there
+//! after one round trip instead of two. Everything else waits until the peer has proved who it is. The app side takes a
+//! ticket once, so early data arrives at most once by itself; but somebody on the path may hold it back, and the caller
+//! must not mind. A ticket is good for as long as the app side remembers it, a day at most; certificates, names and
+//! dates are looked at again only when there is none. Nothing here tells a user anything.
 //!
 //! Invariant: a ticket is used for the identity and the trust that it was got with, and for no others.
 
@@ -112,8 +112,8 @@ impl Reconnect {
         self.start(early, Some(patience))
     }
 
-    /// The same again and again, until it succeeds, TLS refuses, or it is dropped. The pauses grow from 100 ms to 5 s; a
-    /// change of this host's way to one of the addresses begins a new try at once.
+    /// The same again and again, until it succeeds, TLS refuses, or it is dropped. The pauses grow from 100 ms to 5 s;
+    /// a change of this host's way to one of the addresses begins a new try at once.
     pub fn persist(&self, early: Vec<Transmit>) -> Result<Attempt, SetupError> {
         self.start(early, None)
     }

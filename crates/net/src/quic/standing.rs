@@ -1,7 +1,7 @@
 //! What a peer is allowed before it has proved who it is, and what afterwards.
 //!
-//! Everyone can reach a listener's port and, where a ticket's secret decides, complete a handshake. Until the session says
-//! that the peer is [welcome](Standing::welcome), it may open one stream, and no more than [`SAID_MAX`] of what it
+//! Everyone can reach a listener's port and, where a ticket's secret decides, complete a handshake. Until the session
+//! says that the peer is [welcome](Standing::welcome), it may open one stream, and no more than [`SAID_MAX`] of what it
 //! says are taken; so a stranger costs its place and little else. It does not decide who is welcome. Invariant: a peer
 //! whose handshake is not complete never has more than the window for early data.
 
@@ -92,8 +92,8 @@ pub(super) const STRANGER_WINDOW: VarInt = VarInt::from_u32(4 << 10);
 /// Streams that a stranger may open: the session's first.
 pub(super) const STRANGER_STREAMS: VarInt = VarInt::from_u32(1);
 
-/// What is taken of what a stranger says, with [`PIECE_COST`] for each piece: some windows, for the hello may be lost and
-/// come again after what follows it.
+/// What is taken of what a stranger says, with [`PIECE_COST`] for each piece: some windows, for the hello may be lost
+/// and come again after what follows it.
 const SAID_MAX: u64 = 16 << 10;
 
 /// What a piece costs beside its bytes.

@@ -1,5 +1,5 @@
-//! Packets that anyone can make who has seen a first one: the keys of Initial packets come from a number in it (RFC 9001
-//! §5.2), and Version Negotiation and Retry packets need none that are secret (RFC 9000 §17.2.1, RFC 9001 §5.8).
+//! Packets that anyone can make who has seen a first one: the keys of Initial packets come from a number in it (RFC
+//! 9001 §5.2), and Version Negotiation and Retry packets need none that are secret (RFC 9000 §17.2.1, RFC 9001 §5.8).
 
 #![allow(dead_code, reason = "each test binary compiles all of it and uses a part")]
 
@@ -94,8 +94,8 @@ pub(crate) fn server_hello() -> Vec<u8> {
     [&[2, 0][..], &(body.len() as u16).to_be_bytes(), &body].concat()
 }
 
-/// First packets of `count` displays that are not there. Each has keys of its own, and the beginning of a ClientHello: the
-/// host has to wait for the rest.
+/// First packets of `count` displays that are not there. Each has keys of its own, and the beginning of a ClientHello:
+/// the host has to wait for the rest.
 pub(crate) fn first_packets(count: u32) -> Vec<Vec<u8>> {
     let first = |at: u32| {
         let destination = [&b"four"[..], &at.to_be_bytes()].concat();
@@ -180,7 +180,8 @@ pub(crate) const FORGERIES: [(&str, Forgery); 11] = [
     ("noise", |_| answers([vec![0xc0; 60], vec![0x41; 60], vec![0xe0, 0, 0, 0, 1, 8, 8], vec![0x7f; 1200]])),
 ];
 
-/// Forwards datagrams between a display and a host, and forges packets at the first one of some of the display's attempts.
+/// Forwards datagrams between a display and a host, and forges packets at the first one of some of the display's
+/// attempts.
 pub(crate) struct Forger {
     pub(crate) address: SocketAddr,
     thread: Option<JoinHandle<()>>,

@@ -31,8 +31,8 @@ pub struct Config {
     /// The secrets of which the peer must show one (app), if its incarnation is not an accepted one. The first
     /// [`MAX_SECRETS`] count. Default none: with no accepted incarnation either, any peer that the carrier lets in.
     pub accepted_secrets: Vec<Secret>,
-    /// The [incarnations](Hello::incarnation) of displays that may come again (app). Shown as a secret, an incarnation is none:
-    /// it lets in the display that it names, not another. The first [`MAX_SECRETS`] count. Default none.
+    /// The [incarnations](Hello::incarnation) of displays that may come again (app). Shown as a secret, an incarnation
+    /// is none: it lets in the display that it names, not another. The first [`MAX_SECRETS`] count. Default none.
     pub accepted_incarnations: Vec<Secret>,
     /// Names what begins here (display): random for each [`Session::new`](crate::Session::new), the same for each
     /// [`Session::resuming`](crate::Session::resuming). The session can be resumed by a display that shows it. Offers
@@ -83,7 +83,8 @@ impl Config {
         self.capabilities.with(resume)
     }
 
-    /// What it says first on the first carrier (attempt 0), or on a later one to go on with what began in an earlier one.
+    /// What it says first on the first carrier (attempt 0), or on a later one to go on with what began in an earlier
+    /// one.
     pub(super) fn hello(&self, attempt: u64, began: u64) -> Hello {
         Hello {
             versions: self.versions,

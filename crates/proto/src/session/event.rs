@@ -7,9 +7,9 @@ use crate::{ChannelId, CloseReason, ClosedBy, Control, Header, Hello, RemoteChan
 /// Something that happened; each is reported once, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The peer's hello came and fits. Nothing of its carrier but warnings and the end comes before it. On the app side, a
-    /// peer that is [resuming](Hello::resuming) waits for what becomes of its
-    /// [candidate](crate::Candidate); it and this side's channels say nothing until then.
+    /// The peer's hello came and fits. Nothing of its carrier but warnings and the end comes before it. On the app
+    /// side, a peer that is [resuming](Hello::resuming) waits for what becomes of its [candidate](crate::Candidate); it
+    /// and this side's channels say nothing until then.
     Ready {
         /// What it said.
         peer: Hello,
@@ -73,8 +73,8 @@ pub enum Event {
         /// Its bytes.
         bytes: Bytes,
     },
-    /// A chunk of an update, as soon as it is there: in any order, before the [`Event::Update`] that tells that all are.
-    /// An update that comes again after the loss of a carrier brings its chunks again.
+    /// A chunk of an update, as soon as it is there: in any order, before the [`Event::Update`] that tells that all
+    /// are. An update that comes again after the loss of a carrier brings its chunks again.
     Chunk {
         /// Of which update.
         header: UpdateHeader,
@@ -110,8 +110,8 @@ pub enum Event {
     },
     /// All channels go on over this carrier; those that one side has given up or stopped meanwhile are told next.
     Resumed,
-    /// The app side knows nothing of the session that the display wants to go on with. All channels and messages of it are
-    /// void, in both directions and without a further event; this is a new session.
+    /// The app side knows nothing of the session that the display wants to go on with. All channels and messages of it
+    /// are void, in both directions and without a further event; this is a new session.
     Declined,
     /// The session is over; the last event.
     Closed {

@@ -1,8 +1,8 @@
 //! The session: handshake, channels, timers.
 //!
-//! It does not know what the messages of Wayland and event channels, chunks and snapshots mean. How it outlives its carrier
-//! is in [`resume`]. Invariant: after the end, nothing is stored and nothing more comes out but [`Transmit::Close`] and
-//! [`Event::Closed`], once each.
+//! It does not know what the messages of Wayland and event channels, chunks and snapshots mean. How it outlives its
+//! carrier is in [`resume`]. Invariant: after the end, nothing is stored and nothing more comes out but
+//! [`Transmit::Close`] and [`Event::Closed`], once each.
 
 mod config;
 mod event;
@@ -51,8 +51,8 @@ pub const MAX_UPDATE: usize = 20 << 20;
 /// Bytes of a pipe that may be on their way or with a reader that has not taken them.
 pub const PIPE_WINDOW: usize = 256 << 10;
 
-/// Most bytes of a channel of messages that are handed over at once, unless one message is longer: a protected block, and
-/// what its receiver keeps so that it can be rebuilt.
+/// Most bytes of a channel of messages that are handed over at once, unless one message is longer: a protected block,
+/// and what its receiver keeps so that it can be rebuilt.
 pub const MAX_FLUSH: usize = 64 << 10;
 
 /// Code of a stream that is given up or stopped without a fault.
@@ -182,15 +182,16 @@ impl Session {
         self.outgoing.set_link(now, link);
     }
 
-    /// What the peer may make this side store from now on: less than it was told at the start, once it is known who the peer is.
+    /// What the peer may make this side store from now on: less than it was told at the start, once it is known who the
+    /// peer is.
     pub fn restrict(&mut self, limits: Limits) {
         self.config.limits = limits;
         self.incoming.restrict(limits);
     }
 
-    /// Bytes that came and wait for the rest of their streams, less those of the one that has most, up to [`MAX_UPDATE`]: the
-    /// carrier should let the peer have so much less on the way. A peer that sends one update after the other holds nothing
-    /// for long, and the one that it is at always goes on.
+    /// Bytes that came and wait for the rest of their streams, less those of the one that has most, up to
+    /// [`MAX_UPDATE`]: the carrier should let the peer have so much less on the way. A peer that sends one update after
+    /// the other holds nothing for long, and the one that it is at always goes on.
     pub fn held(&self) -> usize {
         self.incoming.held()
     }
@@ -210,7 +211,8 @@ impl Session {
         self.events.pop_front()
     }
 
-    /// When [`Session::on_timeout`] is to be called; `None` after the end, and while there is no carrier. May change with every other call.
+    /// When [`Session::on_timeout`] is to be called; `None` after the end, and while there is no carrier. May change
+    /// with every other call.
     pub fn next_timeout(&self) -> Option<Time> {
         let repair = self.outgoing.protector().next();
         let timers = self.timers.next(self.outgoing.has_pipes());
@@ -332,8 +334,8 @@ impl Session {
         self.send_content(header, chunks, false)
     }
 
-    /// As [`Self::send_update`], an update that a newer one is about to [cover](UpdateHeader::covers): it is repaired only
-    /// if that does not come for more than a frame.
+    /// As [`Self::send_update`], an update that a newer one is about to [cover](UpdateHeader::covers): it is repaired
+    /// only if that does not come for more than a frame.
     ///
     /// # Errors
     /// As there.
@@ -359,15 +361,16 @@ impl Session {
         Ok(self.outgoing.update(header, chunks, passing))
     }
 
-    /// Takes an update back of which nothing has been handed to the carrier, and returns its length in bytes; `None` when
-    /// it is too late. The display is to be told what replaces it: the next update of the surface goes in its place.
+    /// Takes an update back of which nothing has been handed to the carrier, and returns its length in bytes; `None`
+    /// when it is too late. The display is to be told what replaces it: the next update of the surface goes in its
+    /// place.
     pub fn take_back(&mut self, connection: ConnectionId, surface: SurfaceId, seq: UpdateSeq) -> Option<u64> {
         self.outgoing.take_back(connection, surface, seq)
     }
 
     /// Sends a packet of at most [`MAX_SOUND`] bytes on a channel of sound. Such a channel can still be
-    /// [reset](Session::reset) when it is finished: what the peer does not have of it is given up. Does nothing when it is
-    /// gone, as all of them are with their carrier.
+    /// [reset](Session::reset) when it is finished: what the peer does not have of it is given up. Does nothing when it
+    /// is gone, as all of them are with their carrier.
     ///
     /// # Errors
     /// The packet is too long.
@@ -527,16 +530,16 @@ impl Session {
         self.agreed.as_ref().and_then(|agreed| agreed.secret)
     }
 
-    /// How many bytes of content may be handed over now, so that the link has enough to do and pictures do not get old on
-    /// their way here: [`LinkState::ahead`] − unsent − what is queued here.
+    /// How many bytes of content may be handed over now, so that the link has enough to do and pictures do not get old
+    /// on their way here: [`LinkState::ahead`] − unsent − what is queued here.
     pub fn content_budget(&self, link: &LinkState) -> u64 {
         let queued = self.outgoing.queued_content() as u64;
         link.ahead().saturating_sub(link.unsent).saturating_sub(queued)
     }
 
-    /// How many bytes of updates that only make content better may be handed over now: [`LinkState::aside`] − unsent − what
-    /// is queued here. They travel as other updates do, for those of the same surface wait for them; that there are few
-    /// is what keeps them out of the way. Pipes, which give way to them, do not count.
+    /// How many bytes of updates that only make content better may be handed over now: [`LinkState::aside`] − unsent −
+    /// what is queued here. They travel as other updates do, for those of the same surface wait for them; that there
+    /// are few is what keeps them out of the way. Pipes, which give way to them, do not count.
     pub fn refinement_budget(&self, link: &LinkState) -> u64 {
         let queued = self.outgoing.queued_content() as u64;
         let pipes = if self.outgoing.has_pipes() { link.ahead() / 2 } else { 0 };

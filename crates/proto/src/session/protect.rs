@@ -1,11 +1,11 @@
 //! The sending side of repair: which blocks are protected, how much, and when their rows leave.
 //!
-//! It makes rows of bytes that the session has handed over, and holds them back for a moment: a row that shares a packet
-//! with its source dies with it. How much is the repair controller's decision. Events are copied instead ([`copies`]);
-//! answers to them are insisted on ([`insist`]), and where losses come in bursts their rows leave when the burst is over;
-//! the end of what is large is asked for ([`tail`]). None of these three takes place while losses are congestion's own.
-//! Invariant: a row is only ever made of bytes that were handed over as they are, so that what it rebuilds is what QUIC
-//! would have delivered.
+//! It makes rows of bytes that the session has handed over, and holds them back for a moment: a row that shares a
+//! packet with its source dies with it. How much is the repair controller's decision. Events are copied instead
+//! ([`copies`]); answers to them are insisted on ([`insist`]), and where losses come in bursts their rows leave when
+//! the burst is over; the end of what is large is asked for ([`tail`]). None of these three takes place while losses
+//! are congestion's own. Invariant: a row is only ever made of bytes that were handed over as they are, so that what it
+//! rebuilds is what QUIC would have delivered.
 
 mod budget;
 mod copies;
@@ -284,7 +284,8 @@ impl Protector {
         self.hold(now + source.hold(), row);
     }
 
-    /// Whether anything but rows by the controller's plan may leave: not into a queue, nor before a round trip is known.
+    /// Whether anything but rows by the controller's plan may leave: not into a queue, nor before a round trip is
+    /// known.
     fn insists(&self, now: Time) -> bool {
         let free = |controller: &RepairController| {
             !controller.is_congested(now.since_start()) && !controller.is_queue_standing()
@@ -317,8 +318,8 @@ impl Protector {
         (self.rate() / SHARE).max(LEAST_SHARE)
     }
 
-    /// Whether the carrier has sent what it was given. A little may seem to be left until the next acknowledgement: headers
-    /// are only estimated.
+    /// Whether the carrier has sent what it was given. A little may seem to be left until the next acknowledgement:
+    /// headers are only estimated.
     fn is_drained(&self) -> bool {
         self.link.unsent <= 2 * u64::from(self.link.payload.unwrap_or_default())
     }
@@ -339,8 +340,8 @@ impl Protector {
         self.copies.push(now, source, blind.chain(loses.then_some(last)));
     }
 
-    /// Protects an answer by the controller's plan where losses come singly; where they come in bursts, by as many rows as
-    /// it has, but later. Either way it goes again unless it is acknowledged in time.
+    /// Protects an answer by the controller's plan where losses come singly; where they come in bursts, by as many rows
+    /// as it has, but later. Either way it goes again unless it is acknowledged in time.
     fn protect_answer(&mut self, now: Time, source: Source<'_>, row: usize) {
         let length = source.pieces.iter().map(Bytes::len).sum();
         // Rows that stand for all of it need not be as long as what they stand for, and fit a packet.

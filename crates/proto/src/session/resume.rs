@@ -1,9 +1,9 @@
 //! How a session outlives its carrier: what is told of what came, suspension, and going on.
 //!
-//! What is kept of channels is [`retention`](super::outgoing)'s matter on this side and the [`ledger`](super::ledger)'s on
-//! the other; here is who says what when. The display begins: its hello and its [`Resume`] leave in one flight; the app side
-//! answers with its own, or with [`Control::Declined`]. Invariant: until both are there, or one is declined, no channel and
-//! no lasting message passes on the new carrier.
+//! What is kept of channels is [`retention`](super::outgoing)'s matter on this side and the [`ledger`](super::ledger)'s
+//! on the other; here is who says what when. The display begins: its hello and its [`Resume`] leave in one flight; the
+//! app side answers with its own, or with [`Control::Declined`]. Invariant: until both are there, or one is declined,
+//! no channel and no lasting message passes on the new carrier.
 
 use super::{Event, Session, State};
 use crate::{Capabilities, CloseReason, ClosedBy, Config, Control, Error, Hello, Resume, Side, Time};
@@ -24,8 +24,8 @@ pub(super) enum Resumption {
 impl Session {
     /// Display: goes on with `old` over another carrier. It may have one still, of which nothing is to be told it any
     /// more. All handles stay as they are, and what happened and was not polled comes first. Then comes
-    /// [`Event::Ready`], and [`Event::Resumed`] or [`Event::Declined`]; if the link is lost before, [`Event::Suspended`],
-    /// and it can be tried again with this session. If `old` [cannot be
+    /// [`Event::Ready`], and [`Event::Resumed`] or [`Event::Declined`]; if the link is lost before,
+    /// [`Event::Suspended`], and it can be tried again with this session. If `old` [cannot be
     /// resumed](Session::is_resumable), this is a new session.
     pub fn resuming(config: Config, old: Self) -> Self {
         if !old.is_resumable() || config.side == Side::App {
@@ -43,13 +43,13 @@ impl Session {
     }
 
     /// App: goes on with `old`, whose display this one's peer is, as [`Event::Ready`] told: it is
-    /// [resuming](crate::Hello::resuming), and its [incarnation](crate::Hello::incarnation) is that of the peer of `old`.
-    /// All handles of `old` stay as they are, and what happened to it and was not polled comes first; its own carrier is to
-    /// be dropped. What was opened or said here before is void. [`Event::Resumed`] follows.
+    /// [resuming](crate::Hello::resuming), and its [incarnation](crate::Hello::incarnation) is that of the peer of
+    /// `old`. All handles of `old` stay as they are, and what happened to it and was not polled comes first; its own
+    /// carrier is to be dropped. What was opened or said here before is void. [`Event::Resumed`] follows.
     ///
     /// # Errors
-    /// `old` as it was: the peer does not want to resume, [not this session](Session::is_of), or this session or that one is
-    /// over.
+    /// `old` as it was: the peer does not want to resume, [not this session](Session::is_of), or this session or that
+    /// one is over.
     pub(crate) fn succeed(&mut self, now: Time, old: Self) -> Result<(), Box<Self>> {
         let fits = self.peer().is_some_and(|peer| old.is_of(peer)) && old.is_resumable();
         let theirs = match &mut self.resumption {
@@ -69,15 +69,15 @@ impl Session {
         Ok(())
     }
 
-    /// App: whether this is the session that a display wants to go on with, over a later carrier than that which this one has
-    /// or had.
+    /// App: whether this is the session that a display wants to go on with, over a later carrier than that which this
+    /// one has or had.
     pub fn is_of(&self, display: &Hello) -> bool {
         let known = self.meets(display).is_some_and(|attempt| attempt < display.attempt);
         known && display.resuming && display.began == self.began
     }
 
-    /// App: whether a display's hello comes late, of an attempt that has been given up for that which this session has: it
-    /// is to be dropped without an answer.
+    /// App: whether a display's hello comes late, of an attempt that has been given up for that which this session has:
+    /// it is to be dropped without an answer.
     pub fn is_late(&self, display: &Hello) -> bool {
         self.meets(display).is_some_and(|attempt| attempt >= display.attempt)
     }
@@ -88,8 +88,8 @@ impl Session {
         (peer.incarnation == display.incarnation).then_some(peer.attempt)
     }
 
-    /// App: answers a peer that is [resuming](crate::Hello::resuming) that there is nothing to go on with. This is a new
-    /// session then. Does nothing else.
+    /// App: answers a peer that is [resuming](crate::Hello::resuming) that there is nothing to go on with. This is a
+    /// new session then. Does nothing else.
     pub(crate) fn decline(&mut self, now: Time) {
         let Resumption::Asked(theirs) = &self.resumption else { return };
         if self.state != State::Open {
@@ -104,8 +104,8 @@ impl Session {
     }
 
     /// App: this session never goes on over another carrier. A peer that is [resuming](crate::Hello::resuming) is
-    /// [declined](Session::decline); nothing of what has left is kept, however late the peer says that it has it; and the session
-    /// ends with its carrier. The peer may still begin anew over another.
+    /// [declined](Session::decline); nothing of what has left is kept, however late the peer says that it has it; and
+    /// the session ends with its carrier. The peer may still begin anew over another.
     pub(crate) fn forgo(&mut self, now: Time) {
         self.decline(now);
         self.forgone = true;
@@ -126,8 +126,8 @@ impl Session {
         self.state == State::Suspended
     }
 
-    /// Whether the session lives on without its carrier: it is suspended, or will be when the link is lost. So is a display's
-    /// that waits for its first answer.
+    /// Whether the session lives on without its carrier: it is suspended, or will be when the link is lost. So is a
+    /// display's that waits for its first answer.
     pub fn is_resumable(&self) -> bool {
         match (self.state, &self.resumption) {
             (State::Closed, _) | (State::Open, Resumption::Asked(_)) => false,
@@ -137,14 +137,14 @@ impl Session {
         }
     }
 
-    /// Bytes that are kept because the peer may not have them: what waits to leave, and in a session that can be resumed
-    /// what has left and has not been acknowledged. While it is suspended, the caller is to bound them.
+    /// Bytes that are kept because the peer may not have them: what waits to leave, and in a session that can be
+    /// resumed what has left and has not been acknowledged. While it is suspended, the caller is to bound them.
     pub fn retained(&self) -> usize {
         self.outgoing.retained()
     }
 
-    /// The link is lost: suspends the session, if it can be resumed. A peer that refuses this side's certificate will not take it
-    /// the next time either.
+    /// The link is lost: suspends the session, if it can be resumed. A peer that refuses this side's certificate will
+    /// not take it the next time either.
     pub(super) fn outlives(&mut self, reason: &CloseReason) -> bool {
         let outlives = self.is_resumable() && !matches!(reason, CloseReason::TlsRefused(_));
         if outlives {

@@ -92,7 +92,8 @@ impl Desk {
         Candidate::new(holder).expect("its hello is there")
     }
 
-    /// All that the two sides have to say to each other over this carrier arrives; what the display was told comes back.
+    /// All that the two sides have to say to each other over this carrier arrives; what the display was told comes
+    /// back.
     pub(crate) fn talk(&mut self, now: Time, holder: &mut Holder) -> Vec<Event> {
         assert_eq!(self.carrier, holder.carrier, "one carrier");
         loop {

@@ -1,4 +1,5 @@
-//! Displays come, get lost, come back, replace each other and are sent away: each rule by itself, and any sequence of them.
+//! Displays come, get lost, come back, replace each other and are sent away: each rule by itself, and any sequence of
+//! them.
 
 mod desk;
 mod model;

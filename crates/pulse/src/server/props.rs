@@ -1,7 +1,7 @@
 //! Properties that programs give themselves and their streams, and which others may read.
 //!
-//! Invariant: no list is longer than [`MAX_PROPS`] and [`MAX_BYTES`], of whichever kinds it is: what goes beyond is left
-//! out. An icon is, for one.
+//! Invariant: no list is longer than [`MAX_PROPS`] and [`MAX_BYTES`], of whichever kinds it is: what goes beyond is
+//! left out. An icon is, for one.
 
 use std::ffi::CString;
 

@@ -1,7 +1,8 @@
 //! Plain codecs, to compare ours with: what remote displays commonly do with a damaged buffer.
 //!
-//! A codec has both ends in one value: the last picture as its encoder knows it, and the one that its decoder shows. There
-//! is no network between them; the measuring program carries the messages. Everything a message claims is checked.
+//! A codec has both ends in one value: the last picture as its encoder knows it, and the one that its decoder shows.
+//! There is no network between them; the measuring program carries the messages. Everything a message claims is
+//! checked.
 //!
 //! The one invariant: when all messages of a frame were applied, in order, the decoder shows that frame.
 

@@ -1,7 +1,8 @@
-//! A page that is scrolled: a header and a sidebar that stay, a column of text with a picture now and then, a scrollbar.
+//! A page that is scrolled: a header and a sidebar that stay, a column of text with a picture now and then, a
+//! scrollbar.
 //!
-//! A browser gives damage for the whole viewport. The steps are those of a wheel with inertia, over and over. Below the end
-//! of what was laid out there is always more.
+//! A browser gives damage for the whole viewport. The steps are those of a wheel with inertia, over and over. Below the
+//! end of what was laid out there is always more.
 
 use super::{Commit, Program, Scroll};
 use crate::canvas::{Canvas, Color, Rect};

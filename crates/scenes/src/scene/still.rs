@@ -1,4 +1,5 @@
-//! Programs that paint whole screens: always the same, several in turn, or another program's with damage for everything.
+//! Programs that paint whole screens: always the same, several in turn, or another program's with damage for
+//! everything.
 
 use super::{Commit, Program, screens};
 use crate::canvas::Canvas;

@@ -1,7 +1,8 @@
 //! An editor in which somebody types.
 //!
-//! Each commit is one key: its glyph where the cursor was, the cursor a cell further, and the column in the status line. The
-//! end of some words gives them another colour. Typing goes on below the last line, and at the bottom from the top again.
+//! Each commit is one key: its glyph where the cursor was, the cursor a cell further, and the column in the status
+//! line. The end of some words gives them another colour. Typing goes on below the last line, and at the bottom from
+//! the top again.
 
 use super::{Commit, Program};
 use crate::canvas::{Canvas, Color, Rect};

@@ -1,7 +1,7 @@
 //! A window of widgets, two spinners turning and six progress bars growing.
 //!
-//! Spinners are rings whose brightness falls off around them; the angle is measured along a diamond instead of a circle,
-//! which needs no trigonometry. Each widget gives damage of its own.
+//! Spinners are rings whose brightness falls off around them; the angle is measured along a diamond instead of a
+//! circle, which needs no trigonometry. Each widget gives damage of its own.
 
 use super::{Commit, Program};
 use crate::canvas::{Canvas, Color, Rect};

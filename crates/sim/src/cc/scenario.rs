@@ -20,8 +20,8 @@ pub enum Scenario {
     /// The same where packets come in clumps, up to 4 ms late, and one of a hundred is lost, three in a row, both ways:
     /// 10 Mbit/s, 30 ms each way, 240 ms of queue.
     ACellular,
-    /// 200 bytes, 50 times a second, as sound is sent, beside a bulk flow on a link on which each packet takes longer than
-    /// an acknowledgement is held back: 1.5 Mbit/s, 30 ms each way, 250 ms of queue.
+    /// 200 bytes, 50 times a second, as sound is sent, beside a bulk flow on a link on which each packet takes longer
+    /// than an acknowledgement is held back: 1.5 Mbit/s, 30 ms each way, 250 ms of queue.
     ANarrow,
     /// 20 kB, 30 times a second, with 20 % repair: 30 Mbit/s, 40 ms each way, 2 % loss.
     B,

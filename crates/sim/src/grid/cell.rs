@@ -43,11 +43,11 @@ pub enum Workload {
     Typing,
     /// 300 updates, ten a second: most of one to five packets, some of 10 to 50 kB, a few of 100 to 300 kB.
     Mixed,
-    /// A small window that draws 60 times a second for 30 s: most updates of one packet, some of two, each with the message
-    /// of its unit on the ordered stream beside it.
+    /// A small window that draws 60 times a second for 30 s: most updates of one packet, some of two, each with the
+    /// message of its unit on the ordered stream beside it.
     Busy,
-    /// The same as the product sends it that changes in place: each update makes up for the six before it, and tells its
-    /// unit.
+    /// The same as the product sends it that changes in place: each update makes up for the six before it, and tells
+    /// its unit.
     InPlace,
     /// What a viewer received while somebody typed and ran programs in a terminal.
     TraceTerminal,

@@ -39,8 +39,8 @@ pub fn jobs(cells: usize, seeds: u64, shard: u64, shards: u64) -> Vec<Job> {
         .collect()
 }
 
-/// Runs the jobs on `threads` threads and gives one row for each cell that had any. `progress` is called after each run,
-/// on any thread, but never on two at once.
+/// Runs the jobs on `threads` threads and gives one row for each cell that had any. `progress` is called after each
+/// run, on any thread, but never on two at once.
 pub fn run_jobs(
     cells: &[Cell],
     jobs: &[Job],

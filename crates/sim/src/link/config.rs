@@ -102,14 +102,16 @@ pub enum Loss {
     None,
     /// Every packet for itself, with this probability.
     Independent(f64),
-    /// Gilbert–Elliott by packet: in the bad state all are lost. Stationary share and mean length of a burst in packets.
+    /// Gilbert–Elliott by packet: in the bad state all are lost. Stationary share and mean length of a burst in
+    /// packets.
     Packets {
         /// Share of packets lost, below 1.
         share: f64,
         /// Mean length of a burst, at least 1.
         burst: f64,
     },
-    /// Gilbert–Elliott by packet, as netem's `gemodel`: in the bad state a share is lost. A step of the state each packet.
+    /// Gilbert–Elliott by packet, as netem's `gemodel`: in the bad state a share is lost. A step of the state each
+    /// packet.
     Elliott {
         /// Chance of the good state to become bad.
         to_bad: f64,

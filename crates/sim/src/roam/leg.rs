@@ -1,7 +1,7 @@
 //! One QUIC connection, and what it carries for a session.
 //!
-//! As in [`host`](crate::host), but it may end, be closed, and be replaced. The session is the caller's, in a [`Port`] that it
-//! lends. Invariant: a leg that no port is lent to only waits for its connection to be forgotten.
+//! As in [`host`](crate::host), but it may end, be closed, and be replaced. The session is the caller's, in a [`Port`]
+//! that it lends. Invariant: a leg that no port is lent to only waits for its connection to be forgotten.
 
 use std::num::NonZeroUsize;
 

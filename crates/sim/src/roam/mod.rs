@@ -1,9 +1,9 @@
 //! Sessions that outlive their carriers, over real QUIC (noq-proto), in virtual time.
 //!
 //! An app side and a display side talk at random while the link has outages and changes its address, while the display
-//! comes over another connection, crashes or sleeps, and while the app side forgets everything. What the display does then
-//! is in `viewer`, what the app side does in `server`; what they say, and what has to come of it, in `talk`. Invariant: a
-//! run is a function of its seed.
+//! comes over another connection, crashes or sleeps, and while the app side forgets everything. What the display does
+//! then is in `viewer`, what the app side does in `server`; what they say, and what has to come of it, in `talk`.
+//! Invariant: a run is a function of its seed.
 //!
 //! ```sh
 //! cargo run --release -p wayferry-sim --example schedules -- 0 1000   # the first thousand

@@ -1,8 +1,8 @@
 //! The app side's host: a QUIC endpoint that displays come to, and the one session.
 //!
-//! Each connection begins as a candidate with a session of its own. What becomes of it, and of the display that was there, the
-//! product's [`Succession`] says; this performs it. Invariant: a display that resumes gets the session that it had, or hears
-//! that there is none.
+//! Each connection begins as a candidate with a session of its own. What becomes of it, and of the display that was
+//! there, the product's [`Succession`] says; this performs it. Invariant: a display that resumes gets the session that
+//! it had, or hears that there is none.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

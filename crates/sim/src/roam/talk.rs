@@ -1,8 +1,8 @@
 //! What a side says at random, what it hears, and whether that fits.
 //!
 //! Every byte follows from the channel and its place in it, so the receiver knows at once what is wrong; counts are
-//! compared at the end. A side that begins anew forgets both. Invariant: of what a side gives up or stops, a beginning may
-//! have come; of all else everything has to come, in order, once.
+//! compared at the end. A side that begins anew forgets both. Invariant: of what a side gives up or stops, a beginning
+//! may have come; of all else everything has to come, in order, once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The display side's host: one connection at a time, and another one when that is silent.
 //!
-//! Each connection has an endpoint, and an address, of its own. Invariant: there is always a session, and it has been tried
-//! to bring it to the app side not long ago.
+//! Each connection has an endpoint, and an address, of its own. Invariant: there is always a session, and it has been
+//! tried to bring it to the app side not long ago.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -228,7 +228,8 @@ impl World {
 const TO_VIEWER: usize = 0;
 const TO_SERVER: usize = 1;
 
-/// How long everything may take to come to rest: the display's greatest patience, and enough for slow links that lose much.
+/// How long everything may take to come to rest: the display's greatest patience, and enough for slow links that lose
+/// much.
 const SETTLE: Duration = Duration::from_secs(180);
 
 /// How often it is looked whether it has.

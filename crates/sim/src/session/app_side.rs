@@ -1,7 +1,7 @@
 //! The app side: answers requests with updates.
 //!
-//! As in the product, an update is handed to the session only while its content budget lasts. Invariant: updates are sent
-//! in order, each once.
+//! As in the product, an update is handed to the session only while its content budget lasts. Invariant: updates are
+//! sent in order, each once.
 
 use std::sync::Arc;
 

@@ -148,8 +148,8 @@ impl Log {
     }
 
     /// The distributions of the first updates and of the rest: those count as first that are among the first
-    /// [`Log::FIRST`], and of back-to-back updates also what was delivered in the first second, but no more than half of
-    /// all. `sent` says when the app side handed each update over. `None` when something is missing.
+    /// [`Log::FIRST`], and of back-to-back updates also what was delivered in the first second, but no more than half
+    /// of all. `sent` says when the app side handed each update over. `None` when something is missing.
     pub fn measures(&self, plan: &Plan, order: Order, sent: &[Time]) -> Option<(Measures, Measures)> {
         let (mut first, mut rest) = (Measures::default(), Measures::default());
         let back_to_back = plan.pace == Pace::BackToBack;

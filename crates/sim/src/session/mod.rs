@@ -1,9 +1,9 @@
 //! The two halves of Wayferry's session as applications of a simulated host, with a workload between them.
 //!
 //! [`AppSide`] answers requests with updates as the product's app side does: content is handed over only while the
-//! session's budget allows. [`DisplaySide`] asks, and notes when every chunk was there. Neither knows pixels: a chunk is
-//! a pattern of the right length. Invariant: the display side fails loudly when an update comes twice, out of shape, or
-//! with a wrong byte.
+//! session's budget allows. [`DisplaySide`] asks, and notes when every chunk was there. Neither knows pixels: a chunk
+//! is a pattern of the right length. Invariant: the display side fails loudly when an update comes twice, out of shape,
+//! or with a wrong byte.
 
 mod app_side;
 mod display_side;

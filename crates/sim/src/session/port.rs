@@ -1,8 +1,8 @@
 //! Between a session and its connection: transmits become streams, what streams bring becomes arrivals.
 //!
 //! The product's `crates/net/src/quic/{pump,intake}.rs` do the same with tasks. One uni stream for each stream of the
-//! session, in its priority; unordered reads; a stream that the peer stopped is reset. What flow control holds back waits
-//! here. Invariant: the bytes of one stream are written in order, or the stream is over.
+//! session, in its priority; unordered reads; a stream that the peer stopped is reset. What flow control holds back
+//! waits here. Invariant: the bytes of one stream are written in order, or the stream is over.
 
 use std::collections::{BTreeMap, VecDeque};
 

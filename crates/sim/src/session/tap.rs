@@ -1,10 +1,10 @@
 //! Listens to the pieces of streams as they come and says when all bytes of a chunk were there, no matter what holds
 //! them back.
 //!
-//! In a session over one ordered stream the chunk becomes visible only when everything before it has come; the difference
-//! is what the evaluation calls blocking. The tap recognises the pattern of [`plan`](super::plan) in any piece of any
-//! stream. Up to seven bytes at the edge of a piece are taken to belong to what is next to them. Invariant: a chunk is
-//! reported once.
+//! In a session over one ordered stream the chunk becomes visible only when everything before it has come; the
+//! difference is what the evaluation calls blocking. The tap recognises the pattern of [`plan`](super::plan) in any
+//! piece of any stream. Up to seven bytes at the edge of a piece are taken to belong to what is next to them.
+//! Invariant: a chunk is reported once.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Reads packets of this crate's own hosts: number and frames, as far as causes of delay are among them.
 //!
-//! They are not encrypted (`crypto.rs`): a short header with an id of eight bytes, frames, and where AES-GCM has its tag
-//! the packet number. Invariant: of a packet that cannot be read, the frames before the unknown one are told.
+//! They are not encrypted (`crypto.rs`): a short header with an id of eight bytes, frames, and where AES-GCM has its
+//! tag the packet number. Invariant: of a packet that cannot be read, the frames before the unknown one are told.
 
 use wayferry_proto::Time;
 

@@ -1,7 +1,7 @@
 //! A sound card as what the desk plays to, where no sound server is: how much it wants, and when that is heard.
 //!
-//! `alsa` opens the card and moves samples from the ring to it. Nothing here does, or reads a clock: the times are those
-//! of the turns, in which the card's callbacks have just been seen.
+//! `alsa` opens the card and moves samples from the ring to it. Nothing here does, or reads a clock: the times are
+//! those of the turns, in which the card's callbacks have just been seen.
 
 use std::io;
 use std::sync::Arc;

@@ -7,8 +7,8 @@
 //! Where no server is, and the build has ALSA, a sound card is tried. Silence closes it, because a card may have room
 //! for one program alone; the next sound asks for a server first.
 //!
-//! `link` opens the socket that this wants and moves the bytes; `alsa` opens the card. Invariants: the user is told each
-//! change once; a server that comes and goes cannot flood the user with notices.
+//! `link` opens the socket that this wants and moves the bytes; `alsa` opens the card. Invariants: the user is told
+//! each change once; a server that comes and goes cannot flood the user with notices.
 
 use std::sync::Arc;
 use std::time::Duration;

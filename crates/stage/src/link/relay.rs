@@ -118,8 +118,8 @@ impl Link {
         lanes.down.set_down(now, down);
     }
 
-    /// Clients come from other addresses from now on, as through a router that forgot them: what the target sends to the old
-    /// ones is lost, and it hears of the new ones when clients send.
+    /// Clients come from other addresses from now on, as through a router that forgot them: what the target sends to
+    /// the old ones is lost, and it hears of the new ones when clients send.
     pub fn move_clients(&self) {
         self.shared.moves.fetch_add(1, Ordering::Release);
         self.shared.ring();

@@ -2,10 +2,10 @@
 //!
 //! A tick answers frame callbacks, and begins an interval in which one commit of a surface may leave, as soon as it is
 //! there. A program that draws at each callback thus finds its interval free, and its commit waits for nothing. What
-//! happened is noted as the tick in whose interval it did, so being late does not delay what follows. The beat follows the
-//! display's by small steps ([`Beat::leaning_to`]): the rate of frames stays what it is. Knows no surfaces and no display.
-//! Invariant: two ticks that follow one another by [`Beat::after`] are at least half a period apart, however the beat
-//! changes between them.
+//! happened is noted as the tick in whose interval it did, so being late does not delay what follows. The beat follows
+//! the display's by small steps ([`Beat::leaning_to`]): the rate of frames stays what it is. Knows no surfaces and no
+//! display. Invariant: two ticks that follow one another by [`Beat::after`] are at least half a period apart, however
+//! the beat changes between them.
 
 use std::time::Duration;
 
@@ -35,8 +35,8 @@ impl Beat {
         at - self.into_interval(at)
     }
 
-    /// The tick for what is to follow `last`, which was a tick, about `apart` later: the first one for which less than half a
-    /// period is missing. The one after `last` if `apart` is a period or less.
+    /// The tick for what is to follow `last`, which was a tick, about `apart` later: the first one for which less than
+    /// half a period is missing. The one after `last` if `apart` is a period or less.
     pub(super) fn after(self, last: Time, apart: Duration) -> Time {
         let earliest = last + apart.max(self.period) - self.period / 2;
         let into = self.into_interval(earliest);
@@ -66,8 +66,8 @@ impl Beat {
 
 /// By what part of its distance a tick moves: what is told of the display comes later by this and that, now and then.
 const SMOOTHING: u32 = 8;
-/// By what part of a period at most. It keeps the rate of frames within a thousandth of the display's, also where that answers
-/// each commit at once and has no beat of its own; half a period takes some seconds.
+/// By what part of a period at most. It keeps the rate of frames within a thousandth of the display's, also where that
+/// answers each commit at once and has no beat of its own; half a period takes some seconds.
 const SLOWNESS: u32 = 1024;
 
 #[cfg(test)]

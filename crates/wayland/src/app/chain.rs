@@ -1,7 +1,7 @@
 //! The last updates of one surface, and which of them the next one can cover.
 //!
-//! A surface that changes all the time need not be repaired: its next update paints what the last few have painted, too,
-//! so that what of those is lost costs one frame. That pays where the changes are in one place. Knows regions and
+//! A surface that changes all the time need not be repaired: its next update paints what the last few have painted,
+//! too, so that what of those is lost costs one frame. That pays where the changes are in one place. Knows regions and
 //! numbers; does not encode, and sends nothing. Invariant: an update covers the ones right before it, which no other
 //! message came between, and only if all that they painted is known.
 

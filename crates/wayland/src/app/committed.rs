@@ -1,7 +1,7 @@
 //! The double-buffered state of a surface that was committed, as another display must be told.
 //!
-//! Of what replaces its like the newest is kept; of the stacking of children only what came of it. Does not apply anything
-//! itself. Invariant: it fits into one unit, however much was committed.
+//! Of what replaces its like the newest is kept; of the stacking of children only what came of it. Does not apply
+//! anything itself. Invariant: it fits into one unit, however much was committed.
 
 use crate::message::{MAX_UNIT_STATE, Request, ToDisplay, WireId};
 
@@ -18,7 +18,8 @@ pub(crate) struct Committed {
 }
 
 impl Committed {
-    /// A request has been committed that replaces earlier ones of its object and opcode. Returns how many bytes that is.
+    /// A request has been committed that replaces earlier ones of its object and opcode. Returns how many bytes that
+    /// is.
     pub(crate) fn add(&mut self, request: &Request) -> usize {
         let Request { object, opcode, .. } = *request;
         self.requests.retain(|(of, which, _)| (*of, *which) != (object, opcode));

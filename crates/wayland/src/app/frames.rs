@@ -58,8 +58,8 @@ impl Frames {
         self.last = Some(tick);
     }
 
-    /// The tick before the one that is to answer: in the interval in which their commit left, the program's answer to it
-    /// would have to wait.
+    /// The tick before the one that is to answer: in the interval in which their commit left, the program's answer to
+    /// it would have to wait.
     pub(super) fn before(&self) -> Option<Time> {
         let left = Some(self.tick).filter(|_| !self.callbacks.is_empty());
         self.last.max(left)

@@ -65,9 +65,10 @@ impl Keyboard {
         self.heard = Some(now);
     }
 
-    /// The display side says that keys are held: gives those to press again that silence has released, with the serial to use.
-    /// What a link brings at once after a silence may be old, and the releases be right behind it: a press of such a key would
-    /// be one more than the user made. So the messages have to come in the rhythm in which they are sent.
+    /// The display side says that keys are held: gives those to press again that silence has released, with the serial
+    /// to use. What a link brings at once after a silence may be old, and the releases be right behind it: a press of
+    /// such a key would be one more than the user made. So the messages have to come in the rhythm in which they are
+    /// sent.
     pub(crate) fn held(&mut self, now: Time) -> (u32, Vec<u32>) {
         let in_step = self.heard.is_some_and(|before| now.since(before) >= STEP);
         self.beats = if in_step { self.beats.saturating_add(1) } else { 0 };
@@ -132,8 +133,8 @@ pub(crate) fn sealed_memfd(bytes: &[u8]) -> io::Result<OwnedFd> {
     let mut file = std::fs::File::from(fd);
     io::Write::write_all(&mut file, bytes)?;
     fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL)?;
-    // Before Linux 6.7 a descriptor that could write must not be mapped shared where writing is sealed. Without /proc it
-    // stays as it is: sealed all the same.
+    // Before Linux 6.7 a descriptor that could write must not be mapped shared where writing is sealed. Without /proc
+    // it stays as it is: sealed all the same.
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let reader = std::fs::File::open(path);
     Ok(reader.unwrap_or(file).into())

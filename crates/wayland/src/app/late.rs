@@ -1,9 +1,10 @@
 //! Clicks that come too late to be meant: what a pointer or finger pressed while the link was away.
 //!
-//! A user who clicked at a window that did not answer has tried again since, and what was there may be elsewhere now. A press
-//! that is older than [`TOO_LATE`] does not reach the program, nor does its release; releases of earlier presses and focus
-//! always do. Keys are not looked at: text without its middle is another text, so all of it arrives, in order and however
-//! late, as with ssh. Invariant: the program sees the end of each press that it saw begin, and no other end.
+//! A user who clicked at a window that did not answer has tried again since, and what was there may be elsewhere now. A
+//! press that is older than [`TOO_LATE`] does not reach the program, nor does its release; releases of earlier presses
+//! and focus always do. Keys are not looked at: text without its middle is another text, so all of it arrives, in order
+//! and however late, as with ssh. Invariant: the program sees the end of each press that it saw begin, and no other
+//! end.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

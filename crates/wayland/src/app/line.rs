@@ -1,7 +1,7 @@
 //! The line to the display side: what goes there, and what came and waits.
 //!
-//! Order is the compositor's: an event that needs a blob holds up those behind it until the blob is here. Invariant: without
-//! a display nothing is queued for one.
+//! Order is the compositor's: an event that needs a blob holds up those behind it until the blob is here. Invariant:
+//! without a display nothing is queued for one.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -126,7 +126,8 @@ impl Line {
         &mut self.serials
     }
 
-    /// The display is gone. Gives the callbacks that it has not answered; serials are good until all is told that needs one.
+    /// The display is gone. Gives the callbacks that it has not answered; serials are good until all is told that needs
+    /// one.
     pub(super) fn part(&mut self) -> Vec<u32> {
         self.waiting.clear();
         self.next_pipe = FIRST_PIPE;

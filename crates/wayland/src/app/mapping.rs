@@ -1,11 +1,11 @@
 //! A program's shared memory, mapped here to be read where it lies.
 //!
 //! Only a file that cannot become shorter is mapped: a memfd sealed against it (`F_SEAL_SHRINK`), no shorter than its
-//! program says. Then no access ends this process. Two things a seal does not forbid, and both are ruled out: pages that
-//! a program takes out of its file are given again by the first read, which fails where the kernel promises no memory
-//! that it may not have (`vm.overcommit_memory` 2) or has no huge page left; memory of these kinds is not mapped. What is
-//! left is hardware that fails. Never written, and never seen as plain bytes: the program may write meanwhile. All
-//! `unsafe` of this crate is here.
+//! program says. Then no access ends this process. Two things a seal does not forbid, and both are ruled out: pages
+//! that a program takes out of its file are given again by the first read, which fails where the kernel promises no
+//! memory that it may not have (`vm.overcommit_memory` 2) or has no huge page left; memory of these kinds is not
+//! mapped. What is left is hardware that fails. Never written, and never seen as plain bytes: the program may write
+//! meanwhile. All `unsafe` of this crate is here.
 //!
 //! Invariant: a mapping lies inside its file for as long as it is there.
 #![expect(unsafe_code, reason = "mapped memory has no safe form")]
@@ -55,8 +55,8 @@ impl Mapping {
 
     /// What is mapped, and may change at any time.
     pub(super) fn bytes(&self) -> &[AtomicU8] {
-        // SAFETY: it is mapped for as long as this lives, at most 2 GiB as all pools are, and atomics are what others may
-        // change. They are loaded relaxed only, which memory for reading allows.
+        // SAFETY: it is mapped for as long as this lives, at most 2 GiB as all pools are, and atomics are what others
+        // may change. They are loaded relaxed only, which memory for reading allows.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }

@@ -93,8 +93,8 @@ pub(crate) struct Object {
     /// What handles it, by the interface's row.
     pub(crate) handler: Handler,
     pub(crate) version: u32,
-    /// Its name between the halves, the same at every display; later objects have higher names. `None` for what displays
-    /// never have.
+    /// Its name between the halves, the same at every display; later objects have higher names. `None` for what
+    /// displays never have.
     pub(crate) name: Option<WireId>,
     /// That name, if the attached display side has the object.
     pub(crate) wire: Option<WireId>,

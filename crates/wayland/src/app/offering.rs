@@ -1,7 +1,7 @@
 //! What a program sees of the display that is attached, or was last: globals, outputs, seats.
 //!
-//! A program keeps what it was offered when another display takes over; see `offer` and `slots` for how. Tells the program
-//! nothing itself. Invariant: names towards the program are never those of a compositor.
+//! A program keeps what it was offered when another display takes over; see `offer` and `slots` for how. Tells the
+//! program nothing itself. Invariant: names towards the program are never those of a compositor.
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -35,7 +35,8 @@ pub(super) const WITH_LATE_DECORATION: u32 = 2;
 const WITH_SCALE: u32 = 6;
 
 impl Connection {
-    /// Another display takes over from one whose `xdg_wm_base` was of version `before`: what only that one said is void.
+    /// Another display takes over from one whose `xdg_wm_base` was of version `before`: what only that one said is
+    /// void.
     pub(super) fn tell_older(&mut self, before: u32) -> Result<(), Fault> {
         let now = self.offering.version("xdg_wm_base");
         for id in self.objects.living("xdg_toplevel") {
@@ -58,8 +59,8 @@ impl Connection {
         self.emit(toplevel, "wm_capabilities", vec![Arg::Array(all.collect())])
     }
 
-    /// Another display takes over: how the one before wanted buffers to be rotated is void. One that wants that too says so,
-    /// if it is new enough to say anything.
+    /// Another display takes over: how the one before wanted buffers to be rotated is void. One that wants that too
+    /// says so, if it is new enough to say anything.
     pub(super) fn void_transforms(&mut self) -> Result<(), Fault> {
         let is_rotated = |surface: &mut Surface| surface.preferred.set_transform(NORMAL) != NORMAL;
         let rotated = self.surfaces.iter_mut().filter_map(|(id, surface)| is_rotated(surface).then_some(*id));

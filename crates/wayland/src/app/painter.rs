@@ -569,8 +569,8 @@ mod tests {
         }
     }
 
-    /// A step of a surface that changes in a few places: which one, to what; whether it is lost; the bytes that the link
-    /// takes; and whether what is lossy becomes better first.
+    /// A step of a surface that changes in a few places: which one, to what; whether it is lost; the bytes that the
+    /// link takes; and whether what is lossy becomes better first.
     fn change() -> impl Strategy<Value = (u32, u8, bool, u64, bool)> {
         (0u32..4, any::<u8>(), any::<bool>(), prop_oneof![Just(1u64 << 20), 10..400u64], any::<bool>())
     }
@@ -589,8 +589,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whichever updates are lost that later ones cover: what comes is exact where it counts as exact, and all of it
-        /// at last.
+        /// Whichever updates are lost that later ones cover: what comes is exact where it counts as exact, and all of
+        /// it at last.
         #[test]
         fn an_update_makes_up_for_those_that_it_covers(steps in prop::collection::vec(change(), 1..20)) {
             let mut painter = Painter::new(SurfaceId(4));

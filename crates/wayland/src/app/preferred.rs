@@ -15,8 +15,8 @@ pub(super) struct Preferred {
 
 impl Default for Preferred {
     fn default() -> Self {
-        // What it is to begin with (wl_surface.preferred_buffer_scale). Some programs bind any version that is offered, and an
-        // event that their library does not know ends them.
+        // What it is to begin with (wl_surface.preferred_buffer_scale). Some programs bind any version that is offered,
+        // and an event that their library does not know ends them.
         Self { scale: Some(1), transform: 0, fraction: None }
     }
 }

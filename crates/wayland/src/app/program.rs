@@ -1,7 +1,7 @@
 //! The program at the other end of the socket: what it says, what it is told, and whether it lives.
 //!
-//! Bytes and descriptors only: what they mean is not looked at. Invariant: what waits for a program that does not read is
-//! bounded.
+//! Bytes and descriptors only: what they mean is not looked at. Invariant: what waits for a program that does not read
+//! is bounded.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;

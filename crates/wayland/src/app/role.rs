@@ -17,8 +17,8 @@ impl Connection {
         }
     }
 
-    /// wl_surface, version 6: a window's surface goes after the object of its role. Compositors tell it of any version or of
-    /// none, so of an older one the attached display's is asked. A `wl_subsurface` is left to it always.
+    /// wl_surface, version 6: a window's surface goes after the object of its role. Compositors tell it of any version
+    /// or of none, so of an older one the attached display's is asked. A `wl_subsurface` is left to it always.
     pub(super) fn check_role_object(&self, call: Call) -> Result<(), Fault> {
         let role = self.surfaces.get(&call.id).and_then(|surface| surface.standing.role_object());
         let lives = |id: &u32| {

@@ -1,22 +1,22 @@
 //! What the contents of a program's surfaces take here, and what happens when that is too much.
 //!
-//! One content is kept of each surface that has any, shown or not: the next commit is compared with it, and another display
-//! is told it. It cannot be asked for again, since the program has its buffer back; so none is dropped, but one more
-//! may have to wait. A commit that would make the contents larger than the bound waits as the program made it, with its
-//! buffer, unread (see `later`), until there is room: when surfaces are destroyed, unmapped, or get smaller. Meanwhile the
-//! program is read, since only its own requests make room; newer commits of the surface fold into the one that waits and
-//! give its buffer back; frame callbacks are answered, slowly; and all other surfaces go on. So no program waits for what
-//! waits for it.
+//! One content is kept of each surface that has any, shown or not: the next commit is compared with it, and another
+//! display is told it. It cannot be asked for again, since the program has its buffer back; so none is dropped, but one
+//! more may have to wait. A commit that would make the contents larger than the bound waits as the program made it,
+//! with its buffer, unread (see `later`), until there is room: when surfaces are destroyed, unmapped, or get smaller.
+//! Meanwhile the program is read, since only its own requests make room; newer commits of the surface fold into the one
+//! that waits and give its buffer back; frame callbacks are answered, slowly; and all other surfaces go on. So no
+//! program waits for what waits for it.
 //!
-//! Order beats room as it beats time: what a later request builds on, and what a synchronised child commits, is taken at
-//! once. Only a program that gets beyond twice the bound by that is ended. Invariant: no program has more than that.
+//! Order beats room as it beats time: what a later request builds on, and what a synchronised child commits, is taken
+//! at once. Only a program that gets beyond twice the bound by that is ended. Invariant: no program has more than that.
 
 use super::fault::Fault;
 use super::pending::{Attach, Pending};
 use super::surface::Surface;
 
-/// Bytes that the contents of one program's surfaces take: 64 windows of 3840 × 2160. While they change, each takes up to
-/// three times as much.
+/// Bytes that the contents of one program's surfaces take: 64 windows of 3840 × 2160. While they change, each takes up
+/// to three times as much.
 pub(crate) const MAX_CONTENT_BYTES: u64 = 2 << 30;
 
 /// See the module.

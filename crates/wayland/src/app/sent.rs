@@ -1,7 +1,7 @@
 //! What has left of one surface, and what the display side owes for it.
 //!
-//! Units by their numbers, when they left, and what may still be made of the last of them. Knows no content. Invariant: a
-//! unit is replaced only while nothing builds on it.
+//! Units by their numbers, when they left, and what may still be made of the last of them. Knows no content. Invariant:
+//! a unit is replaced only while nothing builds on it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -173,8 +173,8 @@ impl Sent {
 /// them all until their pixels come. Of all surfaces of a program together there is a bound in `under_way`.
 const MAX_UNAPPLIED: usize = 64;
 
-/// Units in succession that are replaced: the display side holds them until the link has taken the newest update, and what
-/// it holds is bounded. Later commits fold into one that waits here.
+/// Units in succession that are replaced: the display side holds them until the link has taken the newest update, and
+/// what it holds is bounded. Later commits fold into one that waits here.
 const MAX_REPLACED: u32 = 32;
 
 #[cfg(test)]

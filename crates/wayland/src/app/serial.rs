@@ -3,7 +3,8 @@
 //! Each display that is attached begins an epoch with an offset of its own, so that serials of two displays never
 //! meet. Invariant: a serial of an earlier epoch maps to nothing.
 
-/// Between the newest serial of an epoch and the first of the next: the next display may send older ones after its first.
+/// Between the newest serial of an epoch and the first of the next: the next display may send older ones after its
+/// first.
 const GAP: u32 = 1 << 20;
 
 /// Maps serials of the attached display.

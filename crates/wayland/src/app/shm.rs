@@ -1,8 +1,8 @@
 //! `wl_shm`: the program's pixel memory. Nothing of it crosses the link.
 //!
-//! Memory that cannot become shorter is read where it lies (`mapping`), once much of it is read at a time; all other with
-//! `pread`: a program that shrinks its file gets an error of its own instead of taking the process down. Invariant:
-//! every read is inside the pool's size as last announced.
+//! Memory that cannot become shorter is read where it lies (`mapping`), once much of it is read at a time; all other
+//! with `pread`: a program that shrinks its file gets an error of its own instead of taking the process down.
+//! Invariant: every read is inside the pool's size as last announced.
 
 use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, OwnedFd};

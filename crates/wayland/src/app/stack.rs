@@ -57,8 +57,8 @@ impl Stack {
         newest.moved.clear();
     }
 
-    /// Takes a newer order on, of which children may be gone since, and which those lack that were adopted since: they are
-    /// on top.
+    /// Takes a newer order on, of which children may be gone since, and which those lack that were adopted since: they
+    /// are on top.
     pub(crate) fn follow(&mut self, newer: &Self) {
         let old = std::mem::take(&mut self.order);
         self.order = newer.order.iter().copied().filter(|id| old.contains(id)).collect();
@@ -153,8 +153,8 @@ mod tests {
     }
 
     proptest! {
-        /// However children come, go and are placed, and whichever commits are folded, the display has the order that the
-        /// program committed last, and is never told of what it does not have.
+        /// However children come, go and are placed, and whichever commits are folded, the display has the order that
+        /// the program committed last, and is never told of what it does not have.
         #[test]
         fn a_display_gets_the_order_that_was_committed(steps in prop::collection::vec(step(), 0..80)) {
             let (mut newest, mut committed) = (Stack::default(), Stack::default());

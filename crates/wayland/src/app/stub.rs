@@ -1,8 +1,8 @@
 //! Answers in place of a compositor: for optional globals that it lacks, and for requests with a serial that it never
 //! gave out.
 //!
-//! Most such requests need no answer; handlers give those without which programs would wait for ever. Invariant: what is
-//! answered here never crosses to the display side.
+//! Most such requests need no answer; handlers give those without which programs would wait for ever. Invariant: what
+//! is answered here never crosses to the display side.
 
 use crate::policy::Handler;
 use crate::wire::Arg;

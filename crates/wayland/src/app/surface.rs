@@ -122,8 +122,8 @@ impl Surface {
         !self.visible && windowed && self.waiting.unsent().is_some_and(Unsent::is_bare)
     }
 
-    /// The display is gone. What it was sent is forgotten; gives the presentation feedback that it owes, and the commit that
-    /// it was not sent.
+    /// The display is gone. What it was sent is forgotten; gives the presentation feedback that it owes, and the commit
+    /// that it was not sent.
     pub(crate) fn part(&mut self) -> (Vec<u32>, Option<Unsent>) {
         self.standing.part();
         self.pending.state.part();

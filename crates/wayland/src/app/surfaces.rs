@@ -129,8 +129,8 @@ impl Surfaces {
         }
     }
 
-    /// A buffer is destroyed whose content a commit may still need: its memory stays, its id may be another's. Its pixels are
-    /// read with that commit; what they are by then is undefined (`wl_surface.attach`).
+    /// A buffer is destroyed whose content a commit may still need: its memory stays, its id may be another's. Its
+    /// pixels are read with that commit; what they are by then is undefined (`wl_surface.attach`).
     pub(super) fn forget_buffer(&mut self, buffer: u32) {
         for surface in self.0.values_mut() {
             surface.timing.forget_buffer(buffer);
@@ -138,8 +138,9 @@ impl Surfaces {
         }
     }
 
-    /// Whether a unit of this surface alone can be brought to the screen: synchronised ones need commits of what is above
-    /// them, and those must be no initial ones, nor apply what waits at the compositor for a commit of the program.
+    /// Whether a unit of this surface alone can be brought to the screen: synchronised ones need commits of what is
+    /// above them, and those must be no initial ones, nor apply what waits at the compositor for a commit of the
+    /// program.
     pub(super) fn can_show(&self, id: u32) -> bool {
         let can = |above: u32| {
             self.0.get(&above).is_some_and(|surface| surface.mapped()) && !self.is_awaited(above)

@@ -68,7 +68,8 @@ impl Connection {
         }
     }
 
-    /// The last update of a surface's content leaves: says there which unit it is for, if that is all that the unit says.
+    /// The last update of a surface's content leaves: says there which unit it is for, if that is all that the unit
+    /// says.
     pub(super) fn tell_unit(&mut self, making: &mut Making, id: u32, update: &mut Update) {
         let may = self.may_tell(making, id) && !update.fresh;
         let (answers, after) = (self.answers_input(), self.told.messages);

@@ -1,14 +1,15 @@
-//! The units that have left and that the display side has not applied: so many of one program, however many windows it has.
+//! The units that have left and that the display side has not applied: so many of one program, however many windows it
+//! has.
 //!
-//! The display side holds each of them until its pixels are there. Beyond the bound commits fold into the ones that wait
-//! here. Knows numbers only.
+//! The display side holds each of them until its pixels are there. Beyond the bound commits fold into the ones that
+//! wait here. Knows numbers only.
 
 use std::collections::BTreeMap;
 
 use crate::message::WireId;
 
-/// Units of one program that may be on their way, children with their parents counted as one: forty windows at 60 frames a
-/// second over a round trip of 400 ms.
+/// Units of one program that may be on their way, children with their parents counted as one: forty windows at 60
+/// frames a second over a round trip of 400 ms.
 pub(crate) const MAX_UNDER_WAY: usize = 1024;
 
 /// Bytes of content of those: the display side has them in its memory until they are painted.

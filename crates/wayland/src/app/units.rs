@@ -98,8 +98,8 @@ impl Connection {
         }
     }
 
-    /// Goes on with a surface's content: what is large by a worker, unless the whole is wanted now. Gives the content if
-    /// there is no more of it to make.
+    /// Goes on with a surface's content: what is large by a worker, unless the whole is wanted now. Gives the content
+    /// if there is no more of it to make.
     fn make_content(
         &mut self,
         making: &mut Making,

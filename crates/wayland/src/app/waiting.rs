@@ -1,6 +1,7 @@
 //! The commits of one surface that are applied here and have not left.
 //!
-//! One that waits for its turn, and one that waits for its parent's; later ones are folded into these. Folds nothing itself.
+//! One that waits for its turn, and one that waits for its parent's; later ones are folded into these. Folds nothing
+//! itself.
 
 use wayferry_proto::Time;
 

@@ -1,7 +1,8 @@
 //! Cursors for compositors without cursor-shape: the named shape, drawn from the local theme.
 //!
-//! Reads theme files, and knows the surface on each pointer and the buffer of each shape; sends nothing itself. Only the
-//! first image of an animated cursor is shown. Invariant: a shape always has an image, if need be the built-in arrow.
+//! Reads theme files, and knows the surface on each pointer and the buffer of each shape; sends nothing itself. Only
+//! the first image of an animated cursor is shown. Invariant: a shape always has an image, if need be the built-in
+//! arrow.
 
 use std::collections::HashMap;
 
@@ -52,8 +53,8 @@ pub(super) struct Image {
 }
 
 impl Image {
-    /// As large as it must be for a nominal size, its sides multiples of `scale`: cursors are few and small, so pixels are
-    /// just repeated, and transparent ones added.
+    /// As large as it must be for a nominal size, its sides multiples of `scale`: cursors are few and small, so pixels
+    /// are just repeated, and transparent ones added.
     fn fit(self, nominal: u32, scale: u32) -> Self {
         let times = (nominal / self.nominal.max(1)).max(1);
         let (width, height) = (self.size.width(), self.size.height());

@@ -24,8 +24,8 @@ pub(crate) enum Key {
     /// The surface is unmapped by something held, and its role loses what was asked of it: requests to what belongs to
     /// the surface wait.
     Unmap(WireId),
-    /// The surface, or an object that was made for it, is ended by something held. Of most there may be one only, so what is
-    /// made for the surface waits; and surfaces below may go with it, so their commits wait.
+    /// The surface, or an object that was made for it, is ended by something held. Of most there may be one only, so
+    /// what is made for the surface waits; and surfaces below may go with it, so their commits wait.
     End(WireId),
     /// The compositor owes an answer to something held: `wl_display.sync` waits.
     Reply,
@@ -144,8 +144,8 @@ impl<T> Holds<T> {
         self.keys.get(key).into_iter().flat_map(|queue| &queue.keepers)
     }
 
-    /// Holds an item that [must wait](Self::must_wait) behind all that are here. What it costs is the caller's measure; the
-    /// caller bounds it.
+    /// Holds an item that [must wait](Self::must_wait) behind all that are here. What it costs is the caller's measure;
+    /// the caller bounds it.
     pub(crate) fn push(&mut self, claim: Claim, item: T, cost: u64) {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
@@ -538,7 +538,8 @@ mod tests {
         assert!(world.holds.keys.is_empty());
     }
 
-    /// What [`Holds`] is to do, by the plainest means: every question looks at all items, in the order of their arrival.
+    /// What [`Holds`] is to do, by the plainest means: every question looks at all items, in the order of their
+    /// arrival.
     #[derive(Default)]
     struct Plain(Vec<(Claim, u32)>);
 

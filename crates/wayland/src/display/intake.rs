@@ -16,7 +16,8 @@ const ACKNOWLEDGE_EVERY: u64 = 64 << 10;
 /// The way here.
 #[derive(Debug, Default)]
 pub(super) struct Intake {
-    /// What was taken in, by [`message::cost`](crate::message::cost), and how much of that the app side was told to be handled.
+    /// What was taken in, by [`message::cost`](crate::message::cost), and how much of that the app side was told to be
+    /// handled.
     received: u64,
     acknowledged: u64,
     /// What the message at hand counts for.

@@ -1,12 +1,13 @@
-//! The socket of the compositor, as far as this half sees it: what came and has not been handled, what is to be written.
+//! The socket of the compositor, as far as this half sees it: what came and has not been handled, what is to be
+//! written.
 //!
 //! Knows messages, no meaning. Invariant: what waits to be written is bounded by [`MAX_OUTPUT`].
 
 use crate::action::End;
 use crate::wire::{self, Arg, InBuffer, OutBuffer};
 
-/// Bytes that may wait for a compositor that does not read. From half of that on what the app side says waits; one message
-/// of it makes no more than the other half.
+/// Bytes that may wait for a compositor that does not read. From half of that on what the app side says waits; one
+/// message of it makes no more than the other half.
 pub(super) const MAX_OUTPUT: usize = 16 << 20;
 
 /// Both directions.

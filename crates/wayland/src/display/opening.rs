@@ -1,6 +1,7 @@
 //! An update with a worker, which opens its chunks.
 //!
-//! It counts as it was before, until it is back. Invariant: what comes back is as it would be if it had been opened here.
+//! It counts as it was before, until it is back. Invariant: what comes back is as it would be if it had been opened
+//! here.
 
 use crate::message::WireId;
 use crate::trace::{Probe, Stage};

@@ -1,7 +1,7 @@
 //! Pings of the compositor: this side answers them, unless the program does not answer the app side's.
 //!
-//! Sends nothing itself. Invariant: each object has at most one ping that waits, the newest; the compositor asks again only
-//! once it has been answered.
+//! Sends nothing itself. Invariant: each object has at most one ping that waits, the newest; the compositor asks again
+//! only once it has been answered.
 
 /// Pings that wait.
 #[derive(Debug, Default)]

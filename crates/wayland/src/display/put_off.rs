@@ -1,8 +1,8 @@
 //! Units that cannot be shown as the program drew them, because a content that they build on was dropped.
 //!
-//! Nothing of such a unit is committed: a window without the new pixels of one part would be torn. The app side is asked for
-//! what is missing, and the next unit of the same surface brings the rest, too. State goes to the compositor at once, where
-//! it waits for that commit. Invariant: what is put off of a surface is here once, and gone with it.
+//! Nothing of such a unit is committed: a window without the new pixels of one part would be torn. The app side is
+//! asked for what is missing, and the next unit of the same surface brings the rest, too. State goes to the compositor
+//! at once, where it waits for that commit. Invariant: what is put off of a surface is here once, and gone with it.
 
 use crate::message::{Unit, UnitContent, WireId};
 

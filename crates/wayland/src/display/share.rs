@@ -69,8 +69,8 @@ impl Connection {
         })
     }
 
-    /// Gives up the pixels that were painted longest ago, of a surface that is not shown if there is one; if `hidden`, of no
-    /// other. Says whether there were any.
+    /// Gives up the pixels that were painted longest ago, of a surface that is not shown if there is one; if `hidden`,
+    /// of no other. Says whether there were any.
     pub fn give_up_content(&mut self, hidden: bool) -> bool {
         if self.end.is_some() {
             return false;

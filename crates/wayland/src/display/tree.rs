@@ -1,6 +1,7 @@
 //! Which surface is a subsurface of which, by the requests that have arrived: one that is held counts as done.
 //!
-//! For order only, so it asks nothing of the maker of the tree. Invariant: it has no more entries than there are surfaces.
+//! For order only, so it asks nothing of the maker of the tree. Invariant: it has no more entries than there are
+//! surfaces.
 
 use std::collections::{HashMap, HashSet};
 

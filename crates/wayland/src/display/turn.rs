@@ -1,7 +1,7 @@
 //! What may be done in a turn of what takes long.
 
-/// What all connections together may do in a turn of what takes long, so that input need not wait for more; what is done is
-/// taken off. Bytes of memory that is touched.
+/// What all connections together may do in a turn of what takes long, so that input need not wait for more; what is
+/// done is taken off. Bytes of memory that is touched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     /// For units: one that costs more than what is left is painted nevertheless, and the last one in this turn.

@@ -44,8 +44,8 @@ impl Connection {
         bare && surface.is_some_and(|surface| unit.number <= surface.last_told)
     }
 
-    /// Shows what updates have told of units, as far as nothing has to come before that. What has may end with a message
-    /// that says the same.
+    /// Shows what updates have told of units, as far as nothing has to come before that. What has may end with a
+    /// message that says the same.
     fn show_told(&mut self, now: Time) {
         let told: Vec<Unit> = self.updates.told(self.intake.messages()).collect();
         for unit in told {
@@ -300,8 +300,8 @@ impl Connection {
         (attaches && !ready).then_some(unit.surface)
     }
 
-    /// The requests of a unit that place children, and the others: programs say where a child is before they commit it, and
-    /// some compositors need that order.
+    /// The requests of a unit that place children, and the others: programs say where a child is before they commit it,
+    /// and some compositors need that order.
     fn split_state<'a>(&self, unit: &'a Unit) -> (Vec<&'a Request>, Vec<&'a Request>) {
         unit.state.iter().partition(|request| {
             self.objects.of(request.object).is_some_and(|object| object.handler == Handler::Subsurface)
@@ -400,8 +400,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Brings the content of the unit to the compositor. Returns whether it is to be committed: what it builds on may have
-    /// been dropped.
+    /// Brings the content of the unit to the compositor. Returns whether it is to be committed: what it builds on may
+    /// have been dropped.
     fn attach(&mut self, id: u32, unit: &Unit) -> Result<bool, End> {
         let Some(mut surface) = self.surfaces.remove(&unit.surface) else { return Ok(true) };
         let outcome = self.attach_to(id, unit, &mut surface);
@@ -474,8 +474,8 @@ impl Connection {
         Ok(true)
     }
 
-    /// A surface goes, or goes elsewhere: its parent's next commit has what it covered drawn again. Compositors that do not do
-    /// that by themselves rely on the damage of programs, of which only pixels that differ have come here.
+    /// A surface goes, or goes elsewhere: its parent's next commit has what it covered drawn again. Compositors that do
+    /// not do that by themselves rely on the damage of programs, of which only pixels that differ have come here.
     pub(super) fn uncover(&mut self, child: &super::surface::Surface) {
         let parent = child.parent.filter(|_| child.is_mapped());
         if let Some(parent) = parent.and_then(|parent| self.surfaces.get_mut(&parent)) {

@@ -1,7 +1,8 @@
 //! Programs, and the links that they run over, out of a fuzzer's bytes.
 //!
-//! The first three bytes are the link's; each decision takes one more. Past their end everything is zero, but no operation
-//! begins there, so a short input is a short program. Invariant: what [`Recorded`] has made, its bytes make again.
+//! The first three bytes are the link's; each decision takes one more. Past their end everything is zero, but no
+//! operation begins there, so a short input is a short program. Invariant: what [`Recorded`] has made, its bytes make
+//! again.
 
 use std::time::Duration;
 

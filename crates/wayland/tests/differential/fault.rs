@@ -1,7 +1,7 @@
 //! Faults to be planted: each spoils what crosses between the halves, or between the display half and the compositor.
 //!
-//! They stand for what a proxy may get wrong. The product knows nothing of them: an oracle that finds none of these would
-//! find nothing.
+//! They stand for what a proxy may get wrong. The product knows nothing of them: an oracle that finds none of these
+//! would find nothing.
 
 use std::collections::HashMap;
 

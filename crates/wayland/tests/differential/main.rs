@@ -1,8 +1,8 @@
 //! The same program twice: directly at a strict compositor, and through both halves of the proxy.
 //!
-//! Random programs run in lock-step and virtual time. What was shown, what was said and what was forbidden is recorded by
-//! a compositor that knows no proxy, and compared; see `shown` for what must agree. A program that differs is made as short
-//! as it gets and printed as the operations of a test for `programs`.
+//! Random programs run in lock-step and virtual time. What was shown, what was said and what was forbidden is recorded
+//! by a compositor that knows no proxy, and compared; see `shown` for what must agree. A program that differs is made
+//! as short as it gets and printed as the operations of a test for `programs`.
 //!
 //! | module | noun |
 //! |---|---|

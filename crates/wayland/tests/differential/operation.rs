@@ -1,8 +1,8 @@
 //! What a random program does: one operation after another, made from a seed.
 //!
-//! An operation names places of surfaces, not objects, and any list of operations is a program: what makes no sense where
-//! it stands is left out by the program that carries it out. So a program that fails can be made shorter by leaving
-//! operations out.
+//! An operation names places of surfaces, not objects, and any list of operations is a program: what makes no sense
+//! where it stands is left out by the program that carries it out. So a program that fails can be made shorter by
+//! leaving operations out.
 
 /// Places for surfaces.
 pub(crate) const PLACES: usize = 6;

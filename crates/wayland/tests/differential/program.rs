@@ -1,7 +1,7 @@
 //! A program that keeps the protocol with any operations: what would break it is left out.
 //!
-//! What it says never depends on when events arrive: it waits for those that it needs. Invariant: the requests of two runs
-//! of the same operations are the same but for ids and serials.
+//! What it says never depends on when events arrive: it waits for those that it needs. Invariant: the requests of two
+//! runs of the same operations are the same but for ids and serials.
 
 mod children;
 mod drawing;

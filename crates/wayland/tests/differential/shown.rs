@@ -155,8 +155,8 @@ impl Record {
         }
     }
 
-    /// What was to be seen of each window, and of each child that is judged by itself: of those, unless `seen`, also what was
-    /// hidden.
+    /// What was to be seen of each window, and of each child that is judged by itself: of those, unless `seen`, also
+    /// what was hidden.
     fn tracks(&self, apart: &BTreeSet<usize>, seen: bool) -> BTreeMap<usize, Track> {
         let mut tracks: BTreeMap<usize, Track> = BTreeMap::new();
         for (place, (turn, look)) in self.looks.iter().enumerate() {

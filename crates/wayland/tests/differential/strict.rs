@@ -1,8 +1,8 @@
 //! A compositor that forgives nothing: it holds a program to the protocol and records what it would show.
 //!
-//! It serves one connection, the program's own or that of the display half. Invariant: a request that the protocol forbids
-//! is told in [`Strict::error`], and nothing is handled after it; what is shown changes only as the protocol says, and each
-//! change is recorded in the request in which it happens.
+//! It serves one connection, the program's own or that of the display half. Invariant: a request that the protocol
+//! forbids is told in [`Strict::error`], and nothing is handled after it; what is shown changes only as the protocol
+//! says, and each change is recorded in the request in which it happens.
 
 mod content;
 mod seat;
@@ -62,8 +62,8 @@ pub(crate) struct Strict {
     pub(crate) said: Vec<Heard>,
     /// Where the focus was of what was said, surfaces by the order of their creation.
     pub(crate) said_to: Vec<Option<usize>>,
-    /// Content changes inside the damage alone, as with a compositor that uploads textures; damage of new content in surface
-    /// coordinates is not looked at, for the display half tells all of it in the buffer's.
+    /// Content changes inside the damage alone, as with a compositor that uploads textures; damage of new content in
+    /// surface coordinates is not looked at, for the display half tells all of it in the buffer's.
     by_damage: bool,
     /// It has no `wl_surface.offset`.
     old: bool,

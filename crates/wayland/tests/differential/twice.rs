@@ -11,7 +11,8 @@
 //! | `fault` | faults that must be found |
 //! | `shrink` | the shortest program that still differs |
 //!
-//! The test beside this and a fuzz target include it. Both name its modules at their root, where they look for each other.
+//! The test beside this and a fuzz target include it. Both name its modules at their root, where they look for each
+//! other.
 
 pub(crate) mod bytes;
 pub(crate) mod fault;

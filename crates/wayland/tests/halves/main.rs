@@ -349,8 +349,8 @@ proptest! {
     }
 }
 
-/// A window that draws all the time, with what else a program says and does now and then. What it draws may be lost, and
-/// come late or never before the end.
+/// A window that draws all the time, with what else a program says and does now and then. What it draws may be lost,
+/// and come late or never before the end.
 fn busy_steps() -> impl Strategy<Value = Vec<Step>> {
     // Most in the same place.
     let place = prop_oneof![5 => (0u8..3).prop_map(|x| [x, 0, 20, 20]), 1 => any::<[u8; 4]>()];

@@ -1,7 +1,7 @@
 //! A program of a few surfaces that keeps the protocol: it paints, commits, and uses its buffers again at once.
 //!
-//! Every commit with a buffer has pixels of its own. Invariant: `commits` lists, for each surface that was ever made, what
-//! each commit showed; the damage told covers every pixel that differs from the commit before.
+//! Every commit with a buffer has pixels of its own. Invariant: `commits` lists, for each surface that was ever made,
+//! what each commit showed; the damage told covers every pixel that differs from the commit before.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;

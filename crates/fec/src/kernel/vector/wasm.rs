@@ -1,5 +1,5 @@
-//! Vectors of WebAssembly: a product is two swizzles of four bits each. There is no detection at run time; the module is
-//! compiled for them or not.
+//! Vectors of WebAssembly: a product is two swizzles of four bits each. There is no detection at run time; the module
+//! is compiled for them or not.
 
 use std::arch::wasm32::*;
 

@@ -1,7 +1,7 @@
 //! The object of an icon's menu at the desk: `com.canonical.dbusmenu`.
 //!
-//! It answers from the menu that is shown now, and passes on what the user chooses. Invariant: the first entry names the
-//! host, so that the user knows whose menu it is, and nothing is chosen that is not there.
+//! It answers from the menu that is shown now, and passes on what the user chooses. Invariant: the first entry names
+//! the host, so that the user knows whose menu it is, and nothing is chosen that is not there.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Our codec as one of those that are compared: both ends for one surface, no network, one thread. The program's memory is
-//! read as if it were mapped.
+//! Our codec as one of those that are compared: both ends for one surface, no network, one thread. The program's memory
+//! is read as if it were mapped.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

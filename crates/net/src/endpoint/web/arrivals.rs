@@ -1,7 +1,7 @@
 //! What the peer has opened, taken apart and waiting to be taken.
 //!
-//! Bounded by how many streams the peer may have open at once: one that waits here is open. Invariant: what arrived before
-//! the end of the connection is given before the end is told.
+//! Bounded by how many streams the peer may have open at once: one that waits here is open. Invariant: what arrived
+//! before the end of the connection is given before the end is told.
 
 use std::collections::VecDeque;
 use std::pin::pin;

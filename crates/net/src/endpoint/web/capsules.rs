@@ -1,8 +1,8 @@
 //! What comes on the stream of a session's request: capsules in frames of HTTP/3 (RFC 9297 §3.2, RFC 9114 §7.1).
 //!
-//! Pure: it is given bytes in any pieces. It knows the one capsule that ends a session (draft-ietf-webtrans-http3 §6) and steps
-//! over all others, and over all frames but those of data, however long they are. Invariant: for any input, it keeps no
-//! more than [`KEPT_MAX`] bytes.
+//! Pure: it is given bytes in any pieces. It knows the one capsule that ends a session (draft-ietf-webtrans-http3 §6)
+//! and steps over all others, and over all frames but those of data, however long they are. Invariant: for any input,
+//! it keeps no more than [`KEPT_MAX`] bytes.
 
 use std::fmt;
 
@@ -91,7 +91,8 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// Reads items one after the other, each a kind and a length (RFC 9000 §16) and so many bytes. Frames and capsules are both.
+/// Reads items one after the other, each a kind and a length (RFC 9000 §16) and so many bytes. Frames and capsules are
+/// both.
 #[derive(Debug, Default)]
 struct Item {
     /// What has come of kind and length; 16 bytes at most.

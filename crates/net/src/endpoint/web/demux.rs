@@ -1,7 +1,7 @@
 //! Takes the peer's streams apart by their first bytes.
 //!
-//! One task per connection. A stream whose header has come, which is the rule, is looked at in passing; the others wait in
-//! tasks of their own, as many and as long as the limits say. Invariant: no stream waits for another's header.
+//! One task per connection. A stream whose header has come, which is the rule, is looked at in passing; the others wait
+//! in tasks of their own, as many and as long as the limits say. Invariant: no stream waits for another's header.
 
 use std::collections::VecDeque;
 use std::future::Future;

@@ -110,8 +110,8 @@ async fn read_capsules(mut receive: RecvStream, connection: Connection, ended: A
             (Failure::closed(By::Peer, code.into(), clean(&reason)), NO_ERROR.into())
         }
         Ok(Err(malformed)) => (of_malformed(malformed), MESSAGE_ERROR),
-        // The peer gives its session up (draft-ietf-webtrans-http3 §6), unless it has closed the connection, too, which tells
-        // more.
+        // The peer gives its session up (draft-ietf-webtrans-http3 §6), unless it has closed the connection, too, which
+        // tells more.
         Err(ReadError::Reset(_)) if connection.close_reason().is_none() => {
             (Failure::closed(By::Peer, 0, "the request's stream was reset".into()), NO_ERROR.into())
         }

@@ -75,7 +75,8 @@ pub(super) fn datagram_header(session: VarInt) -> Vec<u8> {
     header
 }
 
-/// A datagram without its header; `None` when it has another one. The number may be written in more bytes than it needs.
+/// A datagram without its header; `None` when it has another one. The number may be written in more bytes than it
+/// needs.
 pub(crate) fn strip_datagram(mut data: Bytes, header: &[u8]) -> Option<Bytes> {
     let Step::Done((number, rest)) = number(&data).then(|number, rest| Step::Done((number, rest.len())))
     else {

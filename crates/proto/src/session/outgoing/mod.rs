@@ -69,8 +69,8 @@ pub(super) struct Outgoing {
     /// How many streams with a place of their own each class has had.
     places: BTreeMap<Class, u64>,
     queued_content: usize,
-    /// How many bytes of large content and of pipes may wait in the carrier, and how many more may be handed over; without
-    /// end while no carrier tells of the link.
+    /// How many bytes of large content and of pipes may wait in the carrier, and how many more may be handed over;
+    /// without end while no carrier tells of the link.
     ahead: u64,
     room: u64,
     /// How many bytes of pipes may be handed over although content waits.
@@ -583,8 +583,8 @@ impl Outgoing {
         self.protector.protect(now, source);
     }
 
-    /// How many bytes of a class may be handed over now. Pipes leave half of what may wait in the carrier to content: it
-    /// would count theirs as its own and wait for them.
+    /// How many bytes of a class may be handed over now. Pipes leave half of what may wait in the carrier to content:
+    /// it would count theirs as its own and wait for them.
     fn allowance(&self, class: Class) -> u64 {
         match class {
             Class::Content => self.room,

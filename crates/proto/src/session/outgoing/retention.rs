@@ -1,8 +1,8 @@
 //! What is kept so that channels can go on over another carrier, and how they do.
 //!
-//! Each channel has a number. In a session that can be resumed, what has left is kept until the peer says that it has it; so
-//! are the lasting messages of the main channel. It does not decide when a session is suspended or resumed. Invariants:
-//! bytes that the peer has are never sent on another carrier; bytes that it may not have are always here.
+//! Each channel has a number. In a session that can be resumed, what has left is kept until the peer says that it has
+//! it; so are the lasting messages of the main channel. It does not decide when a session is suspended or resumed.
+//! Invariants: bytes that the peer has are never sent on another carrier; bytes that it may not have are always here.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
@@ -26,8 +26,8 @@ pub(super) struct Retention {
     numbered: bool,
     last_number: u64,
     by_number: BTreeMap<u64, ChannelId>,
-    /// Channels of which not everything has left, and the peer wants nothing more. It has stopped their streams, or found
-    /// them complete: a carrier need not tell a stop of a stream that it has delivered.
+    /// Channels of which not everything has left, and the peer wants nothing more. It has stopped their streams, or
+    /// found them complete: a carrier need not tell a stop of a stream that it has delivered.
     unwanted: BTreeMap<u64, ChannelId>,
     /// Channels of which everything has left, and the peer has not said to have it.
     sent: BTreeMap<u64, (ChannelId, Channel)>,
@@ -37,7 +37,8 @@ pub(super) struct Retention {
     messages: Messages,
 }
 
-/// The numbers of channels by where they travelled. It cannot be walked: one receipt may name every number that is here.
+/// The numbers of channels by where they travelled. It cannot be walked: one receipt may name every number that is
+/// here.
 #[derive(Debug, Default)]
 struct Places {
     numbers: BTreeMap<Place, u64>,
@@ -189,8 +190,8 @@ impl Outgoing {
         }
     }
 
-    /// This side will not go on over another carrier: channels keep their numbers, which the peer expects, and their bytes are
-    /// forgotten as they leave.
+    /// This side will not go on over another carrier: channels keep their numbers, which the peer expects, and their
+    /// bytes are forgotten as they leave.
     pub(in super::super) fn forgo(&mut self) {
         self.retention.forgo();
         for channel in self.channels.values_mut() {

@@ -112,8 +112,8 @@ impl Copies {
     }
 }
 
-/// When what is handed over is copied on a link that loses, and on one that has lost nothing so far. Most bursts of 5 ms are
-/// over after 8 ms, most of 20 ms after 55.
+/// When what is handed over is copied on a link that loses, and on one that has lost nothing so far. Most bursts of 5
+/// ms are over after 8 ms, most of 20 ms after 55.
 pub(super) const AFTER: [Duration; 5] = [
     Duration::from_millis(2),
     Duration::from_millis(8),

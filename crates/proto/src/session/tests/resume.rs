@@ -309,8 +309,8 @@ fn a_stop_on_the_way_back_is_heard() {
     assert_eq!(pair.app().retained(), 0);
 }
 
-/// A reader stops a pipe, the packet that says so is lost, and the carrier delivers the rest of the pipe before it is sent again:
-/// QUIC tells no stop of a stream of which everything has been acknowledged (RFC 9000 §3.1).
+/// A reader stops a pipe, the packet that says so is lost, and the carrier delivers the rest of the pipe before it is
+/// sent again: QUIC tells no stop of a stream of which everything has been acknowledged (RFC 9000 §3.1).
 #[test]
 fn a_pipe_whose_stop_is_not_told_is_forgotten() {
     let mut pair = Pair::resumable();

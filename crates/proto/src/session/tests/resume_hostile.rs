@@ -36,8 +36,8 @@ impl Talk {
         talk
     }
 
-    /// A side that knows one channel of the peer's, `wayland(1)` as number 1 with two bytes of a message that is not whole,
-    /// and comes over another carrier.
+    /// A side that knows one channel of the peer's, `wayland(1)` as number 1 with two bytes of a message that is not
+    /// whole, and comes over another carrier.
     fn half_way() -> Self {
         let mut talk = Self::new(Side::Display);
         let bytes = labelled(wayland(1), 1, None, &[9, 1]);

@@ -1,7 +1,7 @@
 //! Random talk over a carrier that is cut at random points, against a model of what has to come of it.
 //!
-//! A cut loses what was on its way from some moment on, another one for each direction, and tells each side or not. What a
-//! caller gives up or stops may be cut short; all else has to come whole, in order, once.
+//! A cut loses what was on its way from some moment on, another one for each direction, and tells each side or not.
+//! What a caller gives up or stops may be cut short; all else has to come whole, in order, once.
 
 use proptest::prelude::*;
 

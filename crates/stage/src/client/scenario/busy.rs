@@ -6,7 +6,8 @@ use crate::image::Image;
 use crate::random::Random;
 use crate::strip::Strip;
 
-/// A window whose every pixel changes in every frame; the [`Strip`], a large one if there is room, tells which frame it is.
+/// A window whose every pixel changes in every frame; the [`Strip`], a large one if there is room, tells which frame it
+/// is.
 #[derive(Clone, Debug)]
 pub struct Busy {
     /// Title of the window.

@@ -88,8 +88,8 @@ const POSITIONER_INVALID_INPUT: u32 = 0;
 /// `bottom_right`, the last of `xdg_positioner.anchor` and `gravity`.
 const LAST_ANCHOR: i32 = 8;
 
-/// Whether a positioner may have such numbers. The display side makes one of its own, about which no compositor could tell
-/// the program anything.
+/// Whether a positioner may have such numbers. The display side makes one of its own, about which no compositor could
+/// tell the program anything.
 fn is_valid(name: &str, numbers: &[i32]) -> bool {
     match (name, numbers) {
         ("set_size", &[width, height]) => width > 0 && height > 0,

@@ -107,7 +107,8 @@ fn a_file_that_is_too_short_ends_its_program_alone() {
     assert!(matches!(error.args[..], [Arg::Object(id), Arg::Uint(2), ..] if id == beyond), "{error:?}");
 }
 
-/// A program may draw while its commit is taken in: what it then shows is its business, and its next commit corrects it.
+/// A program may draw while its commit is taken in: what it then shows is its business, and its next commit corrects
+/// it.
 #[test]
 fn a_program_that_draws_while_it_is_read_is_corrected_by_its_next_commit() {
     let mut canvas = Canvas::new(Some(SealFlags::SHRINK));

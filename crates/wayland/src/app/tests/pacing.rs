@@ -403,7 +403,8 @@ impl Play {
         done
     }
 
-    /// Runs a program for `frames` frames that draws for so long after each callback. The run loop is late by up to `late`.
+    /// Runs a program for `frames` frames that draws for so long after each callback. The run loop is late by up to
+    /// `late`.
     fn by_callbacks(&mut self, frames: u32, draws: Duration, late: Duration) {
         let (end, mut ready) = (self.rig.now + FRAME * frames, self.rig.now);
         let mut callback = 0;

@@ -142,8 +142,8 @@ fn a_waiting_commit_of_the_parent_leaves_before_its_child_is_destroyed() {
     assert_eq!((unit.content, unit.children.len()), (UnitContent::Update(UpdateSeq(3)), 1));
 }
 
-/// Regression: its state left without its pixels, so the old pixels were shown with a new scale, or the compositor ended the
-/// program because they did not fit to it.
+/// Regression: its state left without its pixels, so the old pixels were shown with a new scale, or the compositor
+/// ended the program because they did not fit to it.
 #[test]
 fn a_commit_that_waits_is_folded_into_the_one_that_unmaps_its_surface() {
     let mut rig = Rig::new();
@@ -199,8 +199,8 @@ fn placed(rig: &Rig, unit: &Unit) -> Vec<(u32, bool, u32)> {
     unit.state.iter().filter_map(place).collect()
 }
 
-/// Regression: the compositor was told to place a child below a sibling that was gone, and ended the program; or the child
-/// stayed where it was.
+/// Regression: the compositor was told to place a child below a sibling that was gone, and ended the program; or the
+/// child stayed where it was.
 #[test]
 fn a_child_keeps_the_place_next_to_a_sibling_that_goes_before_the_parent_commits() {
     for whole in [false, true] {
@@ -315,7 +315,8 @@ fn lineage(rig: &mut Rig) -> (u32, u32, u32, u32) {
     (parent, child, grandchild, shm)
 }
 
-/// Regression: a commit that was cached further up left with the pixels of the next one, which may not fit to its state.
+/// Regression: a commit that was cached further up left with the pixels of the next one, which may not fit to its
+/// state.
 #[test]
 fn a_grandchilds_commit_that_is_part_of_its_parents_keeps_its_pixels() {
     let mut rig = Rig::new();

@@ -211,8 +211,8 @@ fn a_child_that_is_synchronised_waits_with_its_parent() {
     assert_eq!(rig.content(child), [2; 16]);
 }
 
-/// The parent's next commit found nothing that waits, and the child's was for one that waits: never shown, and older pixels
-/// replaced newer ones with the one after that.
+/// The parent's next commit found nothing that waits, and the child's was for one that waits: never shown, and older
+/// pixels replaced newer ones with the one after that.
 #[test]
 fn regression_a_childs_commit_is_applied_with_the_last_that_it_waited_behind() {
     let mut rig = Rig::new();

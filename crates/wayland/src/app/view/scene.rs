@@ -1,7 +1,8 @@
 //! What there is to be seen of a program: its windows, with the surfaces in them.
 //!
-//! Read from what is kept for another display. Popups are part of the surface that they belong to, at the place where the
-//! active display has put them. Invariant: after any requests of the program, a scene is within the bounds of units.
+//! Read from what is kept for another display. Popups are part of the surface that they belong to, at the place where
+//! the active display has put them. Invariant: after any requests of the program, a scene is within the bounds of
+//! units.
 
 use std::collections::HashMap;
 

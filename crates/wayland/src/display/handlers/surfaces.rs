@@ -18,8 +18,8 @@ impl Handles for Surface {
         if !asked.desc.is_destructor {
             return;
         }
-        // What a commit of the surface above shows is shown first, with all that is in it; and so is what its children show
-        // by its own, and what something held builds upon.
+        // What a commit of the surface above shows is shown first, with all that is in it; and so is what its children
+        // show by its own, and what something held builds upon.
         let id = asked.request.object;
         let is_needed = |connection: &Connection| {
             connection.tree.is_part(id) || connection.applies_children(id) || is_built_upon(connection, id)
@@ -66,8 +66,8 @@ impl Handles for Surface {
     }
 }
 
-/// Whether a held request names a surface, or is not about it and comes between its commits all the same: what is seen of
-/// a child that leaves its window, or of a dialog, depends on them.
+/// Whether a held request names a surface, or is not about it and comes between its commits all the same: what is seen
+/// of a child that leaves its window, or of a dialog, depends on them.
 fn is_built_upon(connection: &Connection, surface: WireId) -> bool {
     let requests = |key| {
         connection.holds.keeping(key).filter_map(|held| match held {

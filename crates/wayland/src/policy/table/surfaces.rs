@@ -14,7 +14,8 @@ pub(super) const BLOCKS: &[Block] = &[
     lasting(
         "wl_surface",
         &[
-            // Cancels the commits of its own that are held, unless it is a subsurface. What is around it is shown first.
+            // Cancels the commits of its own that are held, unless it is a subsurface. What is around it is shown
+            // first.
             destructor("destroy").after(&[Above]),
             // Its pixels cross as an update, which the unit names.
             pending("attach"),
