@@ -18,8 +18,8 @@ pub(super) struct Chain {
     links: VecDeque<Link>,
     /// When the last contents left.
     times: VecDeque<Time>,
-    /// The update that is being made, and how many it is to cover.
-    planned: Option<(UpdateSeq, u8)>,
+    /// The update that is being made, after how many messages, and how many it is to cover.
+    planned: Option<(UpdateSeq, u64, u8)>,
 }
 
 /// An update that can be covered.
@@ -64,14 +64,17 @@ impl Chain {
             covered.union(&link.painted);
             count += 1;
         }
-        self.planned = Some((next, count)).filter(|_| count > 0);
+        self.planned = Some((next, after, count)).filter(|_| count > 0);
         covered
     }
 
-    /// How many updates this one was planned to cover.
-    pub(super) fn take_planned(&mut self, update: UpdateSeq) -> u8 {
-        let planned = self.planned.take().filter(|(planned, _)| *planned == update);
-        planned.map_or(0, |(_, count)| count)
+    /// How many updates this one was planned to cover, which leaves after so many messages. None if one was sent since:
+    /// it has said a unit that shows one of them.
+    pub(super) fn take_planned(&mut self, update: UpdateSeq, after: u64) -> u8 {
+        let planned = self.planned.take();
+        planned
+            .filter(|(planned, then, _)| (*planned, *then) == (update, after))
+            .map_or(0, |(.., count)| count)
     }
 
     /// An update leaves that the next ones can cover.
@@ -117,9 +120,15 @@ mod tests {
 
     fn planned(chain: &mut Chain, next: u64, after: u64, changed: &Region) -> (u8, u64) {
         let area = chain.plan(UpdateSeq(next), after, changed).area();
-        assert_eq!(chain.take_planned(UpdateSeq(next + 1)), 0, "it is for one update");
+        assert_eq!(chain.take_planned(UpdateSeq(next + 1), after), 0, "it is for one update");
         chain.plan(UpdateSeq(next), after, changed);
-        (chain.take_planned(UpdateSeq(next)), area)
+        assert_eq!(
+            chain.take_planned(UpdateSeq(next), after + 1),
+            0,
+            "regression: a message was sent meanwhile"
+        );
+        chain.plan(UpdateSeq(next), after, changed);
+        (chain.take_planned(UpdateSeq(next), after), area)
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl Connection {
         let head = UnitHead { number: unit, after, feedback };
         (making.told, update.unit) = (Some(head), Some(head));
         if surface.painter.covers() {
-            update.covers = surface.chain.take_planned(seq);
+            update.covers = surface.chain.take_planned(seq, after);
             // What the user waits for is repaired, too.
             update.passing = update.covers > 0 && !answers;
         }
