@@ -22,7 +22,7 @@ use wayferry_fec::{Block, Layout, LossPrior, Mode, Plan, Queue, RepairController
 use self::copies::Copies;
 use self::insist::{Answer, Insistence};
 use self::tail::Tail;
-use super::Repair;
+use super::{Repair, SMALL_UPDATE};
 use crate::carrier::MIN_WINDOW;
 use crate::{Header, Kind, LinkState, MAX_ROW, Priority, RepairHeader, StreamId, Time, UpdateHeader};
 
@@ -163,7 +163,8 @@ impl Protector {
             Kind::Update if self.insists(now) && total > MAX_ANSWER_ROWS * row => {
                 self.probe_end(now, &source, total);
             }
-            Kind::Update if self.insists(now) && self.is_answer(now) => {
+            // Of larger ones the carrier does not tell that they are there.
+            Kind::Update if self.insists(now) && self.is_answer(now) && total < SMALL_UPDATE => {
                 return self.protect_answer(now, source, row);
             }
             _ => {}
