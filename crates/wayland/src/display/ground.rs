@@ -25,3 +25,16 @@ pub(super) struct Painted {
     /// The first update that could not be painted, and what is wrong with it.
     pub(super) wrong: Option<(u64, String)>,
 }
+
+impl Painted {
+    /// With what was painted after it.
+    pub(super) fn and(mut self, later: Self) -> Self {
+        self.changed.union(&later.changed);
+        Self {
+            changed: self.changed,
+            is_new: self.is_new || later.is_new,
+            any: self.any || later.any,
+            wrong: self.wrong.or(later.wrong),
+        }
+    }
+}

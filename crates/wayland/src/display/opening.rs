@@ -18,6 +18,8 @@ pub(super) struct Opening {
     pub(super) bytes: usize,
     /// Of what was.
     pub(super) memory: usize,
+    /// What stands for it if it is given up.
+    pub(super) shell: Stored,
     update: Pending<Stored>,
 }
 
@@ -30,14 +32,14 @@ impl Opening {
         workers: &Workers,
         probe: &Probe,
     ) -> Self {
-        let (bytes, memory, probe) = (update.bytes, update.memory, probe.elsewhere());
+        let (bytes, memory, shell, probe) = (update.bytes, update.memory, update.shell(), probe.elsewhere());
         let update = workers.start(move |stop| {
             let (begun, mut room) = (probe.begin(), most);
             workers::decoder(|decoder| update.open_unless(decoder, &mut room, || stop.is_asked()));
             probe.end(begun, Stage::Decode, (surface, seq), 0);
             update
         });
-        Self { surface, seq, bytes, memory, update }
+        Self { surface, seq, bytes, memory, shell, update }
     }
 
     /// The update, once it is back; then this is over.

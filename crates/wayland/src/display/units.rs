@@ -47,16 +47,14 @@ impl Connection {
     /// Shows what updates have told of units, as far as nothing has to come before that. What has may end with a
     /// message that says the same.
     fn show_told(&mut self, now: Time) {
-        let told: Vec<Unit> = self.updates.told(self.intake.messages()).collect();
-        for unit in told {
-            let surface = unit.surface;
-            if self.surfaces.get(&surface).is_some_and(|surface| unit.number <= surface.last_unit) {
-                self.updates.forget_told(surface);
+        for unit in self.updates.told(self.intake.messages()) {
+            let (surface, number) = (unit.surface, unit.number);
+            if self.surfaces.get(&surface).is_some_and(|surface| number <= surface.last_unit) {
+                self.updates.forget_told(surface, number);
             } else if self.end.is_none() && !self.holds.must_wait(&self.claim_unit(&unit)) {
-                self.updates.forget_told(surface);
+                self.updates.forget_told(surface, number);
                 // No message brought it.
                 self.intake.take_cost();
-                let number = unit.number;
                 let outcome = self.accept_unit(now, unit);
                 self.settle(outcome);
                 if let Some(surface) = self.surfaces.get_mut(&surface) {
@@ -270,7 +268,11 @@ impl Connection {
         for (wire, ground, painted) in contents {
             if let Some(surface) = self.surfaces.get_mut(&wire) {
                 surface.come_back(ground, &painted);
-                surface.ahead = Some(painted);
+                surface.ahead = match surface.ahead.take() {
+                    // Its unit was put off and went, and what it painted is not told yet.
+                    Some(before) => Some(before.and(painted)),
+                    None => Some(painted),
+                };
             }
         }
         self.holds.meet(Need::Painted(top));

@@ -11,7 +11,7 @@ use wayferry_pixels::{Content, Decoder, Error, Format, Opened, Region, Size};
 use wayferry_proto::{SurfaceId, UnitHead, UpdateHeader, UpdateSeq, fence};
 
 use crate::action::End;
-use crate::message::{Unit, UnitContent, WireId};
+use crate::message::{Unit, WireId};
 use crate::trace::{Probe, Stage};
 use crate::workers::Workers;
 
@@ -120,6 +120,12 @@ impl Stored {
         Self { size, format, fresh, covers, unit, bytes, frames, chunks, opened, memory: 0, wrong }
     }
 
+    /// What its header says, without any chunks.
+    pub(super) fn shell(&self) -> Self {
+        let shell = Self::new(self.size, self.format, self.fresh, Vec::new());
+        Self { covers: self.covers, unit: self.unit, bytes: 0, ..shell }
+    }
+
     /// With what its header says of those before it, and of its unit.
     fn with(mut self, header: &UpdateHeader) -> Self {
         (self.covers, self.unit) = (header.covers, header.unit);
@@ -195,7 +201,7 @@ impl Updates {
     pub(super) fn destroy(&mut self, surface: WireId) {
         self.book.destroy(SurfaceId(surface.0));
         self.given_up.remove(&surface);
-        self.told.forget(surface);
+        self.told.forget(surface, u64::MAX);
         let closed = std::mem::take(&mut self.closed).into_iter();
         let (gone, closed): (VecDeque<_>, _) = closed.partition(|(of, ..)| *of == surface);
         self.closed = closed;
@@ -255,8 +261,8 @@ impl Updates {
         let closed = std::mem::take(&mut self.closed).into_iter();
         let (gone, closed): (VecDeque<_>, _) = closed.partition(|(of, ..)| *of == surface);
         self.closed = closed;
-        if let Some(seq) = self.drop_opening(surface) {
-            self.book_as_there(surface, seq)?;
+        if let Some((seq, shell)) = self.drop_opening(surface) {
+            self.complete(surface, seq, shell)?;
         }
         for (_, seq, mut update) in gone {
             (self.bytes, self.opened) = (self.bytes - update.bytes, self.opened - update.memory);
@@ -324,12 +330,12 @@ impl Updates {
         Ok(false)
     }
 
-    /// What a worker has of a surface is of no more use; gives its number.
-    fn drop_opening(&mut self, surface: WireId) -> Option<u64> {
-        let Opening { seq, bytes, memory, .. } =
+    /// What a worker has of a surface is of no more use; gives its number, and what is known of it without its chunks.
+    fn drop_opening(&mut self, surface: WireId) -> Option<(u64, Stored)> {
+        let Opening { seq, bytes, memory, shell, .. } =
             self.opening.take_if(|opening| opening.surface == surface)?;
         (self.bytes, self.opened) = (self.bytes - bytes, self.opened - memory);
-        Some(seq)
+        Some((seq, shell))
     }
 
     /// Counts an update as there; says whether it is needed.
@@ -354,17 +360,13 @@ impl Updates {
     }
 
     /// Units that updates have told, and whose updates are there with all that they build on, after so many messages.
-    pub(super) fn told(&self, messages: u64) -> impl Iterator<Item = Unit> {
-        let is_there = |unit: &Unit| match unit.content {
-            UnitContent::Update(seq) => self.is_complete(unit.surface, seq.0),
-            _ => false,
-        };
-        self.told.due(messages).into_iter().filter(is_there)
+    pub(super) fn told(&self, messages: u64) -> Vec<Unit> {
+        self.told.due(messages, |surface, update| self.is_complete(surface, update.0))
     }
 
-    /// The newest of them is shown, or need not be.
-    pub(super) fn forget_told(&mut self, surface: WireId) {
-        self.told.forget(surface);
+    /// Those up to this one are shown, or need not be.
+    pub(super) fn forget_told(&mut self, surface: WireId, unit: u64) {
+        self.told.forget(surface, unit);
     }
 
     /// An update will not come; `by` replaces it.

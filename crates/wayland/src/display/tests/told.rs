@@ -66,6 +66,21 @@ fn what_is_lost_is_made_up_for_and_nothing_of_it_is_shown_when_it_comes_late() {
 }
 
 #[test]
+fn regression_what_is_there_is_shown_while_a_newer_one_waits() {
+    let (mut rig, surface) = red();
+    let [first, second] = [told(&mut rig, surface, GREEN, 0, 2), told(&mut rig, surface, BLUE, 0, 3)];
+    let lost = told(&mut rig, surface, GREEN, 0, 4);
+    let newest = told(&mut rig, surface, [7; 4], 0, 5);
+    rig.deliver(second);
+    rig.deliver(newest);
+    rig.deliver(first);
+    assert_eq!(applied(&mut rig), [(surface, 3)], "the newest cannot be shown yet");
+    rig.deliver(lost);
+    assert_eq!(applied(&mut rig), [(surface, 5)]);
+    assert_eq!(pixels(&rig), [RED.repeat(4), BLUE.repeat(4), vec![7; 16]]);
+}
+
+#[test]
 fn what_is_not_covered_is_waited_for() {
     let (mut rig, surface) = red();
     let lost = told(&mut rig, surface, GREEN, 0, 2);
