@@ -227,7 +227,7 @@ impl Connection {
             }
         }
         let message = ToApp::Event(Request { object: wire, opcode: raw.opcode, args: translated });
-        if self.state.drags.holds(local.interface.name) {
+        if self.state.drags.holds(local.interface.name, wire, desc.name) {
             self.state.drags.hold(wire, desc.name, message.encode());
             self.tell_held();
         } else {

@@ -3,11 +3,11 @@
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::action::{DragStep, End};
-use crate::message::{WireArg, WireId};
+use crate::message::{Request, ToApp, WireArg, WireId};
 use crate::wire::Arg;
 
 use super::super::connection::Connection;
-use super::super::drags::{LIST, MARK, Watched};
+use super::super::drags::{HIDDEN, LIST, MARK, Watched};
 use super::super::handler::{Asked, Event, Handles};
 use super::super::ops;
 
@@ -29,21 +29,22 @@ impl Handles for DataDevice {
     fn event(&self, connection: &mut Connection, event: Event<'_>) -> Result<(), End> {
         match (event.name, event.args) {
             ("enter", [.., Arg::Object(offer)]) => {
+                connection.leave(event.object);
                 if let Some(offer) = connection.objects.wire_of(*offer) {
                     connection.state.drags.enter(event.object, offer);
+                    connection.reveal(offer);
                 }
                 Ok(())
             }
             ("selection", [Arg::Object(offer)]) => {
                 if let Some(offer) = connection.objects.wire_of(*offer) {
                     connection.state.drags.selected(offer);
+                    connection.reveal(offer);
                 }
                 Ok(())
             }
             ("leave", _) => {
-                if let Some(drag) = connection.state.drags.leave(event.object) {
-                    connection.peer.drag(drag, DragStep::Over);
-                }
+                connection.leave(event.object);
                 Ok(())
             }
             ("drop", _) => match connection.state.drags.dropped(event.object) {
@@ -56,6 +57,12 @@ impl Handles for DataDevice {
             },
             _ => Ok(()),
         }
+    }
+
+    /// No `leave` comes any more, and the program may give the next device this one's name.
+    fn ended(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
+        connection.leave(object);
+        Ok(())
     }
 }
 
@@ -70,8 +77,9 @@ impl Handles for DataOffer {
         Ok(())
     }
 
+    /// What may have to be hidden waits until the offer's place is known.
     fn hides(&self, event: Event<'_>) -> bool {
-        is_of_mark(event)
+        is_of_mark(event) || matches!(event.args, [Arg::Str(Some(kind))] if HIDDEN.contains(&kind.as_slice()))
     }
 
     fn answers(&self, connection: &mut Connection, asked: Asked<'_>) -> Result<bool, End> {
@@ -81,6 +89,10 @@ impl Handles for DataOffer {
             return Ok(false);
         };
         let offer = asked.request.object;
+        if connection.state.drags.hides(offer, kind) {
+            drop(connection.open_pipe(*pipe)?);
+            return Ok(true);
+        }
         let watched = if kind == LIST { connection.state.drags.watch(offer) } else { None };
         let Some(watched) = watched else { return Ok(false) };
         connection.read_list(offer, watched)?;
@@ -112,6 +124,21 @@ fn is_of_mark(event: Event<'_>) -> bool {
 }
 
 impl Connection {
+    /// What is dragged is not over the program any more, as this device has it.
+    fn leave(&mut self, device: WireId) {
+        if let Some(drag) = self.state.drags.leave(device) {
+            self.peer.drag(drag, DragStep::Over);
+        }
+    }
+
+    /// Tells the program the types of an offer that need not be hidden from it.
+    fn reveal(&mut self, offer: WireId) {
+        for kind in self.state.drags.reveal(offer) {
+            let args = vec![WireArg::Str(Some(kind.to_vec()))];
+            self.tell(&ToApp::Event(Request { object: offer, opcode: OFFER_OFFER, args }));
+        }
+    }
+
     /// Has the run loop read the list of an offer, once.
     fn read_list(&mut self, offer: WireId, watched: Watched) -> Result<(), End> {
         let (true, Some(id)) = (watched.new, self.objects.live(offer)) else { return Ok(()) };
@@ -122,3 +149,6 @@ impl Connection {
         Ok(())
     }
 }
+
+/// `wl_data_offer.offer`.
+const OFFER_OFFER: u16 = 0;

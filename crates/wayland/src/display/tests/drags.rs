@@ -200,3 +200,114 @@ fn a_drag_of_the_program_has_a_mark_that_it_does_not_see() {
     File::from(read).read_to_end(&mut nothing).expect("it is closed");
     assert!(nothing.is_empty());
 }
+
+#[test]
+fn a_device_that_is_named_as_an_ended_one_does_not_drop_what_that_one_had() {
+    for is_asked in [true, false] {
+        let mut it = Dragged::over(&[LIST]);
+        if is_asked {
+            it.ask(2);
+        }
+        it.steps();
+        let old = it.rig.connection.objects.wire_of(it.device).expect("a device");
+        it.rig.request(old, "release", vec![]);
+        let over: &[&str] = if is_asked { &["1 over"] } else { &[] };
+        assert_eq!(it.steps().0, over, "no leave comes");
+        it.rig.turn();
+        let (manager, seat) = (it.rig.bind("wl_data_device_manager"), it.rig.bind("wl_seat"));
+        let args = vec![WireArg::NewId(old), WireArg::Object(seat)];
+        it.rig.request(manager, "get_data_device", args);
+        it.device = it.rig.id(old);
+        it.rig.event(it.device, "data_offer", vec![Arg::NewId(OFFER + 1)]);
+        it.rig.event(OFFER + 1, "offer", vec![text("text/plain")]);
+        it.drop();
+        assert_eq!(it.steps().0, [""; 0], "nothing of the old offer is dropped");
+        it.rig.assert_alive();
+    }
+}
+
+#[test]
+fn what_enters_last_is_all_that_can_be_dropped() {
+    let mut it = Dragged::over(&[LIST]);
+    it.ask(2);
+    it.steps();
+    let surface = it.rig.surface();
+    let surface = it.rig.id(surface);
+    for offer in [OFFER + 1, 0] {
+        if offer != 0 {
+            it.rig.event(it.device, "data_offer", vec![Arg::NewId(offer)]);
+            it.rig.event(offer, "offer", vec![text("text/plain")]);
+        }
+        let at = [Arg::Uint(8), Arg::Object(surface), Arg::Fixed(0), Arg::Fixed(0), Arg::Object(offer)];
+        it.rig.event(it.device, "enter", at.into());
+    }
+    it.drop();
+    assert_eq!(it.steps().0, ["1 over"]);
+}
+
+#[test]
+fn the_clipboard_of_a_program_lives_while_its_dropped_files_are_on_their_way() {
+    let mut it = Dragged::over(&[LIST]);
+    it.drop();
+    it.told();
+    it.rig.event(it.device, "data_offer", vec![Arg::NewId(OFFER + 1)]);
+    it.rig.event(OFFER + 1, "offer", vec![text("text/plain")]);
+    it.rig.event(it.device, "selection", vec![Arg::Object(OFFER + 1)]);
+    it.rig.turn();
+    let opcodes: Vec<u16> = it.told().into_iter().map(|(_, opcode)| opcode).collect();
+    assert_eq!(opcodes, [0, 0, 5], "data_offer, offer, selection");
+    it.rig.connection.on_drag_ready(1);
+    it.rig.turn();
+    assert_eq!(it.told().len(), 2, "drop and leave");
+}
+
+#[test]
+fn an_offer_that_comes_while_files_are_on_their_way_does_not_outlive_its_device_untold() {
+    let mut it = Dragged::over(&[LIST]);
+    it.drop();
+    it.told();
+    it.rig.event(it.device, "data_offer", vec![Arg::NewId(OFFER + 1)]);
+    it.rig.turn();
+    let device = it.rig.connection.objects.wire_of(it.device).expect("a device");
+    assert_eq!(it.told(), [(device, 0)], "the program can destroy it");
+}
+
+#[test]
+fn other_types_that_name_files_of_the_desk_are_hidden_beside_a_list_that_is_dragged() {
+    let kinds = [
+        "application/x-kde4-urilist",
+        "application/vnd.portal.filetransfer",
+        "application/vnd.portal.files",
+        "x-special/gnome-copied-files",
+    ];
+    let offers = |it: &mut Dragged| {
+        let offer = it.offer;
+        it.told().into_iter().filter(|told| *told == (offer, 0)).count()
+    };
+    for (also, seen) in [(&[LIST][..], 1), (&[LIST, MARK], 5), (&[], 4)] {
+        for is_first in [true, false] {
+            let mut all = if is_first { also.to_vec() } else { kinds.to_vec() };
+            all.extend(if is_first { &kinds[..] } else { also });
+            let mut it = Dragged::over(&all);
+            assert_eq!(offers(&mut it), seen, "{all:?}");
+            for (pipe, kind) in (2..).step_by(2).zip(kinds) {
+                let args = vec![WireArg::Str(Some(kind.into())), WireArg::Pipe(pipe)];
+                it.rig.request(it.offer, "receive", args);
+            }
+            let is_passed = seen != 1;
+            assert_eq!(
+                it.asked().len(),
+                if is_passed { 4 } else { 0 },
+                "a host may ask for what it is not told"
+            );
+            assert_eq!(it.rig.pipes_out.len(), 4, "each is answered");
+        }
+    }
+    let mut it = Dragged::over(&["text/plain"]);
+    it.rig.event(it.device, "data_offer", vec![Arg::NewId(OFFER + 1)]);
+    [LIST].iter().chain(&kinds).for_each(|kind| it.rig.event(OFFER + 1, "offer", vec![text(kind)]));
+    it.rig.event(it.device, "selection", vec![Arg::Object(OFFER + 1)]);
+    it.rig.turn();
+    it.offer = it.rig.connection.objects.wire_of(OFFER + 1).expect("an offer");
+    assert_eq!(offers(&mut it), 5, "the clipboard is as it is");
+}
