@@ -745,7 +745,7 @@ impl<'a> DisplaySide<'a> {
                     }
                     Action::PipeOut { pipe, fd } => pipes.send_from(session, (*id, pipe), fd),
                     Action::PipeIn { pipe, fd } => pipes.receive_into(session, (*id, pipe), fd),
-                    Action::Drag { drag, step } => drops.on_step(clock.now(), (*id, drag), step),
+                    Action::Drag { drag, step } => drops.on_step(clock.now(), (*id, drag), step, reporter),
                     // Nothing is collected here.
                     Action::Collect { .. } => {}
                     Action::Blob { hash, bytes } => send_blob(session, &mut blobs.sent, hash, bytes),

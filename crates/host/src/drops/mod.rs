@@ -3,8 +3,9 @@
 //!
 //! For each drag the list is read once, from the program at the desk that gives it (`list`). One without files of the
 //! desk is the program's as it is. One with files waits for the user's drop: then they are sent ([`Files`]), and the
-//! program hears of the drop when all are there or cannot be. Invariants: no file is read before the user has dropped
-//! it; no program is given a list with a path of the desk; each program that asks for a list gets one, or an empty one.
+//! program hears of the drop when all are there or cannot be, or have taken long. Invariants: no file is read before
+//! the user has dropped it; no program is given a list with a path of the desk; each program that asks for a list gets
+//! one, or an empty one.
 
 mod list;
 
@@ -58,7 +59,10 @@ struct Drag {
     wanted: Vec<u64>,
     /// How often it has asked.
     asked: usize,
-    is_dropped: bool,
+    /// When the user has dropped it.
+    dropped: Option<Time>,
+    /// The program has heard of that.
+    is_told: bool,
     /// The program has let go of it.
     is_over: bool,
 }
@@ -66,7 +70,9 @@ struct Drag {
 #[derive(Debug)]
 enum Stage {
     /// The list is read.
-    Reading { from: OwnedFd, text: Vec<u8>, until: Time },
+    Reading { from: OwnedFd, text: Vec<u8> },
+    /// It cannot be read. The user is told if it is dropped.
+    Unreadable(&'static str),
     /// It names files of the desk, and the user has not dropped it.
     Waiting(UriList),
     /// They are sent; where those are that have arrived.
@@ -80,10 +86,11 @@ impl Part for Drops {
         let has_more = !self.results.is_empty() || self.drags.values().any(Drag::is_due);
         interests.until(has_more.then_some(now));
         for drag in self.drags.values() {
-            if let Stage::Reading { from, until, .. } = &drag.stage {
+            if let Stage::Reading { from, .. } = &drag.stage {
                 interests.read(from);
-                interests.until(Some(*until));
+                interests.until(drag.dropped.map(|dropped| dropped + PATIENCE));
             }
+            interests.until(drag.held_until());
         }
     }
 
@@ -91,6 +98,7 @@ impl Part for Drops {
         let keys: Vec<DragKey> = self.drags.keys().copied().collect();
         for key in keys {
             self.read(now, key, ready, hub.reporter);
+            self.tell_if_due(now, key);
         }
         Ok(())
     }
@@ -103,20 +111,45 @@ impl Drops {
     }
 
     /// Something has happened to a drag over a program's window.
-    pub(crate) fn on_step(&mut self, now: Time, key: DragKey, step: DragStep) {
+    pub(crate) fn on_step(&mut self, now: Time, key: DragKey, step: DragStep, reporter: &Reporter) {
         match step {
-            DragStep::List(from) => self.begin(now, key, from),
+            DragStep::List(from) => self.begin(key, from),
             DragStep::Wanted { pipe } => self.want(key, pipe),
-            DragStep::Dropped => {
-                let drag = self.drags.get_mut(&key);
-                if drag.is_none_or(|drag| {
-                    drag.is_dropped = true;
-                    matches!(drag.stage, Stage::Ready(_))
-                }) {
-                    self.results.push(Outcome::Told(key));
-                }
-            }
+            DragStep::Dropped => self.on_drop(now, key, reporter),
             DragStep::Over => self.end(key),
+        }
+    }
+
+    fn on_drop(&mut self, now: Time, key: DragKey, reporter: &Reporter) {
+        let Some(drag) = self.drags.get_mut(&key) else {
+            refuse(reporter, DRAGGED, "too much that was dropped is on its way");
+            return self.results.push(Outcome::Told(key));
+        };
+        drag.dropped = Some(now);
+        match drag.stage {
+            Stage::Ready(_) => self.tell(key),
+            Stage::Unreadable(why) => {
+                refuse(reporter, DRAGGED, why);
+                self.finish(key, Vec::new());
+            }
+            _ => {}
+        }
+    }
+
+    /// The program hears that it was dropped.
+    fn tell(&mut self, key: DragKey) {
+        if let Some(drag) = self.drags.get_mut(&key)
+            && drag.dropped.is_some()
+            && !std::mem::replace(&mut drag.is_told, true)
+        {
+            self.results.push(Outcome::Told(key));
+        }
+    }
+
+    fn tell_if_due(&mut self, now: Time, key: DragKey) {
+        let until = self.drags.get(&key).and_then(Drag::held_until);
+        if until.is_some_and(|until| now >= until) {
+            self.tell(key);
         }
     }
 
@@ -135,8 +168,8 @@ impl Drops {
         self.results.push(Outcome::List { connection: key.0, pipe, text });
     }
 
-    fn begin(&mut self, now: Time, key: DragKey, from: OwnedFd) {
-        let is_old = |drag: &Drag| drag.is_dropped && matches!(drag.stage, Stage::Ready(_));
+    fn begin(&mut self, key: DragKey, from: OwnedFd) {
+        let is_old = |drag: &Drag| drag.dropped.is_some() && matches!(drag.stage, Stage::Ready(_));
         if self.drags.len() >= MAX_DRAGS
             && let Some(old) = self.drags.iter().find(|(_, drag)| is_old(drag)).map(|(key, _)| *key)
         {
@@ -145,20 +178,21 @@ impl Drops {
         // Closed descriptors make others look ready: this one is read without waiting, and alone by this side.
         let is_set = fcntl_setfl(&from, OFlags::NONBLOCK).is_ok();
         if is_set && self.drags.len() < MAX_DRAGS {
-            let stage = Stage::Reading { from, text: Vec::new(), until: now + PATIENCE };
+            let stage = Stage::Reading { from, text: Vec::new() };
             let (wanted, asked) = (Vec::new(), 0);
-            self.drags.insert(key, Drag { stage, wanted, asked, is_dropped: false, is_over: false });
+            let drag = Drag { stage, wanted, asked, dropped: None, is_told: false, is_over: false };
+            self.drags.insert(key, drag);
         }
     }
 
     /// Reads a piece of a list.
     fn read(&mut self, now: Time, key: DragKey, ready: &Ready, reporter: &Reporter) {
         let Some(drag) = self.drags.get_mut(&key) else { return };
-        let Stage::Reading { from, text, until } = &mut drag.stage else { return };
+        let Stage::Reading { from, text } = &mut drag.stage else { return };
         let mut piece = [0; 16 << 10];
         let got = match ready.has(from) {
             true => rustix::io::read(&*from, &mut piece),
-            false if now < *until => return,
+            false if drag.dropped.is_none_or(|dropped| now < dropped + PATIENCE) => return,
             false => Err(Errno::TIMEDOUT),
         };
         let list = match got {
@@ -174,8 +208,9 @@ impl Drops {
                 let text = std::mem::take(text);
                 self.finish(key, text);
             }
+            Err(why) if drag.dropped.is_none() => drag.stage = Stage::Unreadable(why),
             Err(why) => {
-                refuse(reporter, "what was dragged", why);
+                refuse(reporter, DRAGGED, why);
                 self.finish(key, Vec::new());
             }
         }
@@ -256,11 +291,10 @@ impl Drops {
             let text = text.clone();
             self.results.push(Outcome::List { connection: key.0, pipe, text });
         }
-        if drag.is_dropped {
-            self.results.push(Outcome::Told(key));
-        }
         drag.stage = Stage::Ready(text);
-        if drag.is_over {
+        let is_over = drag.is_over;
+        self.tell(key);
+        if is_over {
             self.drags.remove(&key);
         }
     }
@@ -271,7 +305,7 @@ impl Drops {
         drag.is_over = true;
         match drag.stage {
             Stage::Ready(_) => drop(self.drags.remove(&key)),
-            Stage::Waiting(_) | Stage::Sending { .. } if drag.is_dropped => {}
+            Stage::Waiting(_) | Stage::Sending { .. } if drag.dropped.is_some() => {}
             _ => self.finish(key, Vec::new()),
         }
     }
@@ -320,7 +354,12 @@ pub(crate) fn give(session: &mut Session, pipes: &mut Pipes, key: PipeKey, text:
 impl Drag {
     /// Whether its files are to be sent.
     fn is_due(&self) -> bool {
-        self.is_dropped && matches!(self.stage, Stage::Waiting(_))
+        self.dropped.is_some() && matches!(self.stage, Stage::Waiting(_))
+    }
+
+    /// Until when the program does not hear that it was dropped, if it has not.
+    fn held_until(&self) -> Option<Time> {
+        self.dropped.filter(|_| !self.is_told).map(|dropped| dropped + HOLD)
     }
 }
 
@@ -332,6 +371,8 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
+/// What the user is told of whose list is not known.
+const DRAGGED: &str = "what was dragged";
 /// Drags whose list is known or read.
 const MAX_DRAGS: usize = 16;
 /// How often a program is given one list.
@@ -342,8 +383,10 @@ const MAX_LIST: usize = 256 << 10;
 const MAX_FILES: usize = 64;
 /// Files of one drop that are on their way at a time.
 const AT_ONCE: usize = 4;
-/// How long a program at the desk may take to say what is dragged.
+/// How long a program at the desk may take to say what is dragged, once it is dropped.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a program does not hear of a drop whose files are on their way; then it waits for the list.
+const HOLD: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests;

@@ -29,7 +29,11 @@ impl Desk {
     }
 
     fn step(&mut self, step: DragStep) {
-        self.drops.on_step(self.now, DRAG, step);
+        self.step_of(DRAG, step);
+    }
+
+    fn step_of(&mut self, key: DragKey, step: DragStep) {
+        self.drops.on_step(self.now, key, step, &self.base.reporter);
     }
 
     /// The list is read to its end.
@@ -217,15 +221,15 @@ fn drags_without_end_are_forgotten_and_answered() {
     let mut desk = Desk::new();
     for drag in 0..100 {
         let key = (PROGRAM, drag);
-        desk.drops.on_step(desk.now, key, DragStep::List(list("http://x/")));
-        desk.drops.on_step(desk.now, key, DragStep::Dropped);
-        desk.drops.on_step(desk.now, key, wanted(drag));
+        desk.step_of(key, DragStep::List(list("http://x/")));
+        desk.step_of(key, DragStep::Dropped);
+        desk.step_of(key, wanted(drag));
         desk.turn();
         assert!(desk.drops.drags.len() <= MAX_DRAGS);
         assert_eq!(desk.drops.take_results().len(), 2, "{drag}");
     }
     for pipe in 0..100 {
-        desk.drops.on_step(desk.now, (PROGRAM, 200), wanted(pipe));
+        desk.step_of((PROGRAM, 200), wanted(pipe));
     }
     assert_eq!(desk.drops.take_results().len(), 100, "each is answered");
     desk.step(DragStep::List(list("http://x/")));
@@ -248,4 +252,68 @@ fn a_program_that_ends_takes_its_drags_along_but_not_the_files() {
     desk.sent(files[0].0, Ok("/there/a"));
     assert!(desk.drops.drags.is_empty());
     assert!(matches!(desk.events.try_recv(), Ok(SessionEvent::FileDropped { .. })));
+}
+
+#[test]
+fn a_list_that_takes_long_while_it_is_dragged_is_waited_for_from_the_drop_on() {
+    let mut desk = Desk::new();
+    let (read, write) = rustix::pipe::pipe().expect("a pipe");
+    desk.step(DragStep::List(read));
+    desk.step(wanted(2));
+    desk.now += 10 * PATIENCE;
+    desk.turn();
+    assert_eq!((desk.given(), desk.refused()), ((vec![], false), vec![]), "it is only dragged");
+    desk.step(DragStep::Dropped);
+    desk.now += PATIENCE / 2;
+    desk.turn();
+    rustix::io::write(&write, b"http://x/\r\n").expect("it fits");
+    drop(write);
+    desk.turn();
+    assert_eq!(desk.given(), (vec![(2, "http://x/\r\n".to_owned())], true));
+}
+
+#[test]
+fn a_list_that_cannot_be_read_is_told_of_only_if_it_is_dropped() {
+    for is_dropped in [true, false] {
+        let mut desk = Desk::new();
+        // A directory opens, and cannot be read.
+        desk.step(DragStep::List(std::fs::File::open("/").expect("it is there").into()));
+        desk.step(wanted(2));
+        desk.turn();
+        assert_eq!((desk.given(), desk.refused().len()), ((vec![], false), 0));
+        desk.step(if is_dropped { DragStep::Dropped } else { DragStep::Over });
+        assert_eq!(desk.given(), (vec![(2, String::new())], is_dropped));
+        assert_eq!(desk.refused().len(), usize::from(is_dropped));
+    }
+}
+
+#[test]
+fn a_program_hears_of_a_drop_whose_files_take_long_and_waits_for_the_list() {
+    let mut desk = Desk::new();
+    desk.step(DragStep::List(list("file:///a\r\n")));
+    desk.turn();
+    desk.step(DragStep::Dropped);
+    desk.step(wanted(2));
+    let files = desk.files(None);
+    desk.now += HOLD / 2;
+    desk.turn();
+    assert_eq!(desk.given(), (vec![], false));
+    desk.now += HOLD / 2;
+    desk.turn();
+    assert_eq!(desk.given(), (vec![], true), "once");
+    desk.turn();
+    desk.sent(files[0].0, Ok("/there/a"));
+    assert_eq!(desk.given(), (vec![(2, "file:///there/a\r\n".to_owned())], false));
+}
+
+#[test]
+fn a_drop_beyond_those_under_way_is_told_of() {
+    let mut desk = Desk::new();
+    for drag in 0..=MAX_DRAGS as u64 {
+        desk.step_of((PROGRAM, drag), DragStep::List(list("file:///a\r\n")));
+    }
+    assert!(desk.refused().is_empty(), "nothing is dropped");
+    desk.step_of((PROGRAM, MAX_DRAGS as u64), DragStep::Dropped);
+    assert_eq!(desk.drops.take_results(), [Outcome::Told((PROGRAM, MAX_DRAGS as u64))]);
+    assert_eq!(desk.refused().len(), 1);
 }
