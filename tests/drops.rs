@@ -53,10 +53,8 @@ fn what_is_dragged_between_windows_of_a_session_passes_unchanged() {
     let (ferry, socket) = beyond(&sway, &sshd, &[]);
     let mut from = Window::open(&sway, &socket, "from");
     let mut to = Window::open(&sway, &socket, "to");
-    let list = format!("file://{}\r\n", sway.home().write("secret", "x").display());
-    assert_eq!(drag(&sway, &mut pointer, (&mut from, &mut to), &list), list);
-    assert_eq!(ferry.count("file-dropped") + ferry.count("file-not-dropped"), 0);
-    assert!(!sshd.home().file("Downloads").exists());
+    assert_eq!(drag(&sway, &mut pointer, (&mut from, &mut to), &secret(&sway)), secret(&sway));
+    nothing_was_sent(&sshd, &ferry);
 }
 
 #[test]
@@ -67,8 +65,16 @@ fn what_is_dragged_from_one_session_to_another_passes_unchanged() {
     let other = Session::start(&sway);
     let mut from = Window::over(&sway, other.socket(), "from");
     let mut to = Window::open(&sway, &socket, "to");
-    let list = format!("file://{}\r\n", sway.home().write("secret", "x").display());
-    assert_eq!(drag(&sway, &mut pointer, (&mut from, &mut to), &list), list);
+    assert_eq!(drag(&sway, &mut pointer, (&mut from, &mut to), &secret(&sway)), secret(&sway));
+    nothing_was_sent(&sshd, &ferry);
+}
+
+/// A list that names a file of the desk.
+fn secret(sway: &Sway) -> String {
+    format!("file://{}\r\n", sway.home().write("secret", "x").display())
+}
+
+fn nothing_was_sent(sshd: &Sshd, ferry: &Program) {
     assert_eq!(ferry.count("file-dropped") + ferry.count("file-not-dropped"), 0);
     assert!(!sshd.home().file("Downloads").exists());
 }

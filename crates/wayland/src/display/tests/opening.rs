@@ -221,6 +221,33 @@ fn a_surface_that_is_gone_takes_its_updates_along() {
     rig.assert_alive();
 }
 
+/// Two commits: eight things that arrive, three parts and a unit for each.
+struct Commits {
+    surface: WireId,
+    things: Vec<Option<Part>>,
+    units: std::array::IntoIter<u64, 2>,
+}
+
+impl Commits {
+    fn new(surface: WireId, contents: &[Content; 2]) -> Self {
+        let mut draft = fresh(800, 700);
+        let mut things = Vec::new();
+        for (first, content) in [1, 4].into_iter().zip(contents) {
+            things.extend(parts(&mut draft, surface, first, content.clone()).into_iter().map(Some));
+            things.push(None);
+        }
+        Self { surface, things, units: [3, 6].into_iter() }
+    }
+
+    /// A part, or the next unit.
+    fn arrive(&mut self, rig: &mut Rig, which: usize) {
+        match self.things[which].take() {
+            Some(part) => arrive(rig, part),
+            None => name(rig, self.surface, self.units.next().unwrap()),
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
@@ -233,19 +260,9 @@ proptest! {
         let mut rig = Rig::new();
         let surface = rig.surface();
         let contents = [noise(800, 700, 1), noise(800, 700, 2)];
-        let mut draft = fresh(800, 700);
-        // Three parts and a unit, twice.
-        let mut things: Vec<Option<Part>> = Vec::new();
-        for (first, content) in [1, 4].into_iter().zip(&contents) {
-            things.extend(parts(&mut draft, surface, first, content.clone()).into_iter().map(Some));
-            things.push(None);
-        }
-        let mut units = [3, 6].into_iter();
+        let mut commits = Commits::new(surface, &contents);
         for (which, room) in order.into_iter().zip(rooms) {
-            match things[which].take() {
-                Some(part) => arrive(&mut rig, part),
-                None => name(&mut rig, surface, units.next().unwrap()),
-            }
+            commits.arrive(&mut rig, which);
             rig.work(Room { open: room, paint: room, ..Room::default() });
         }
         open(&mut rig, 1 << 20);
@@ -284,18 +301,9 @@ proptest! {
         let mut rig = Rig::new();
         let (crew, surface) = (with_crew(&mut rig), rig.surface());
         let contents = [noise(800, 700, 1), noise(800, 700, 2)];
-        let mut draft = fresh(800, 700);
-        let mut things: Vec<Option<Part>> = Vec::new();
-        for (first, content) in [1, 4].into_iter().zip(&contents) {
-            things.extend(parts(&mut draft, surface, first, content.clone()).into_iter().map(Some));
-            things.push(None);
-        }
-        let mut units = [3, 6].into_iter();
+        let mut commits = Commits::new(surface, &contents);
         for (which, works) in order.into_iter().zip(works) {
-            match things[which].take() {
-                Some(part) => arrive(&mut rig, part),
-                None => name(&mut rig, surface, units.next().unwrap()),
-            }
+            commits.arrive(&mut rig, which);
             rig.work(Room::default());
             prop_assert!(!works || crew.work(0) || crew.waiting() == 0);
         }
