@@ -3,10 +3,14 @@
 //! No window is opened: foot 1.13 ends by a signal where the focus comes to a window that it has just destroyed.
 
 use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::thread;
 
-use crate::rig::{Compositor, Home, Launch, Sshd, Sway, until};
+use crate::programs::{firefox_profile, page_is_there};
+use crate::rig::{Compositor, Home, Launch, Picture, Sshd, Sway, unprivileged, until};
 
 #[test]
 fn what_programs_open_is_opened_at_the_desk() {
@@ -78,6 +82,44 @@ fn what_the_desk_does_not_open_goes_to_the_hosts_own_xdg_open() {
         assert_eq!(opened.lines().last(), Some(word));
     }
     assert!(!sway.home().file("opened").exists());
+}
+
+#[test]
+#[ignore = "heavy: `make test-full` installs and runs it"]
+fn firefox_here_opens_what_a_program_there_opens() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("http://{}/there?a=b&c=d", server.local_addr().expect("its address"));
+    let asked = thread::spawn(move || answer(&server));
+    let profile = firefox_profile(sway.home());
+    // The ssh client of the tests is root's, as whom Firefox does not run.
+    let user = unprivileged().map(|user| format!("setpriv --reuid={user} --regid={user} --clear-groups"));
+    let user = user.unwrap_or_default();
+    let firefox =
+        format!("dbus-run-session -- firefox-esr --new-instance --kiosk --profile {profile} \"$1\"");
+    let script = format!("#!/bin/sh\nMOZ_ENABLE_WAYLAND=1 exec {user} {firefox}\n");
+    let script = sway.home().write("browser", script);
+    fs::set_permissions(&script, Permissions::from_mode(0o755)).expect("its permissions");
+    let line = format!("'xdg-open \"{address}\"; exit $?'");
+    let mut wayferry = ferry(&sway, &sshd, &["--open-url", "always"], &["sh", "-c", &line]).start();
+    assert_eq!(wayferry.ended().code(), Some(0), "{}", wayferry.stderr());
+    page_is_there(&sway);
+    let green = |picture: &Picture| picture.pixel(640, 360) == [0x20, 0x60, 0x20];
+    until("the page", || green(&sway.screenshot()).then_some(()));
+    assert_eq!(asked.join().expect("the server"), "GET /there?a=b&c=d HTTP/1.1");
+}
+
+/// Answers one request with a page, and returns the request's first line.
+fn answer(server: &TcpListener) -> String {
+    let (mut stream, _) = server.accept().expect("a connection");
+    let mut lines = BufReader::new(stream.try_clone().expect("the connection")).lines().map_while(Result::ok);
+    let first = lines.next().expect("a request");
+    lines.take_while(|line| !line.is_empty()).for_each(drop);
+    let page = "<title>page</title><body style='background: #206020'>";
+    let head =
+        format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n", page.len());
+    stream.write_all(format!("{head}{page}").as_bytes()).expect("the browser listens");
+    first
 }
 
 /// The session's own directory of commands goes with it.

@@ -261,14 +261,19 @@ pub(crate) fn page(home: &Home, text: &str) -> String {
 /// A browser that shows this page and nothing around it, which would name the page's file, and asks nothing of the
 /// network.
 pub(crate) fn firefox(home: &Home, text: &str) -> Launch {
+    with_bus(home, "firefox-esr")
+        .env("MOZ_ENABLE_WAYLAND", "1")
+        .args(["--no-remote", "--new-instance", "--kiosk", "--profile", &firefox_profile(home)])
+        .arg(page(home, text))
+}
+
+/// The path of a profile with which Firefox asks nothing of the network.
+pub(crate) fn firefox_profile(home: &Home) -> String {
     let profile = home.file("profile");
     std::fs::create_dir_all(&profile).expect("a profile");
     home.write("profile/user.js", FIREFOX_STAYS_HOME);
     home.give(&profile);
-    with_bus(home, "firefox-esr")
-        .env("MOZ_ENABLE_WAYLAND", "1")
-        .args(["--no-remote", "--new-instance", "--kiosk", "--profile", &profile.display().to_string()])
-        .arg(page(home, text))
+    profile.display().to_string()
 }
 
 pub(crate) fn with_bus(home: &Home, program: &str) -> Launch {

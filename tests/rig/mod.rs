@@ -16,7 +16,7 @@ mod weston;
 use std::time::{Duration, Instant};
 
 pub(crate) use ferry::{Halves, Pair, Session, attach, attach_to, free_address, host, sockets};
-pub(crate) use home::{Home, processes};
+pub(crate) use home::{Home, processes, unprivileged};
 pub(crate) use picture::Picture;
 pub(crate) use pointer::Pointer;
 pub(crate) use program::{Launch, Program};
