@@ -85,7 +85,7 @@ const COVERING: UpdateHeader = UpdateHeader {
     seq: UpdateSeq(9),
     fresh: false,
     covers: 2,
-    unit: Some(UnitHead { number: 5, after: 17, feedback: true }),
+    unit: Some(UnitHead { number: 5, after: 17, feedback: true, answered: None }),
     ..UPDATE
 };
 
@@ -291,6 +291,7 @@ fn half_message() -> Seeds {
         content: UnitContent::Update(UpdateSeq(9)),
         offset: (1, -2),
         feedback: true,
+        answered: None,
         children: Vec::new(),
     };
     let parent = Unit { children: vec![unit.clone()], content: UnitContent::Keep, ..unit.clone() };

@@ -224,6 +224,7 @@ impl Host {
             content: UnitContent::Update(UpdateSeq(seq)),
             offset: (0, 0),
             feedback: false,
+            answered: None,
             children: Vec::new(),
         };
         self.say(self.programs[program as usize], &ToDisplay::Unit(unit));

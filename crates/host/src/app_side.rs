@@ -636,7 +636,8 @@ impl<'a> AppSide<'a> {
         let clock = self.hub.link.session.clock().clone();
         let capabilities = self.hub.link.session.capabilities();
         let (video, cover) = (capabilities.has(Capabilities::VIDEO), capabilities.has(Capabilities::COVER));
-        self.set_desk(now, Desk { snapshot, clock, video, cover });
+        let echo = capabilities.has(Capabilities::ECHO);
+        self.set_desk(now, Desk { snapshot, clock, video, cover, echo });
         self.show_again(now);
         self.serve_early(now);
         if let Some(server) = &mut self.control_server {

@@ -298,6 +298,8 @@ pub struct UnitHead {
     pub after: u64,
     /// The program wants to hear when it is shown.
     pub feedback: bool,
+    /// The last key that the program had been given before it made the unit, from 1, if that is told.
+    pub answered: Option<u64>,
 }
 
 impl Header {
@@ -400,6 +402,7 @@ impl UpdateHeader {
             (self.covers > 0, COVERS),
             (self.unit.is_some(), UNIT),
             (self.unit.is_some_and(|unit| unit.feedback), FEEDBACK),
+            (self.unit.is_some_and(|unit| unit.answered.is_some()), ANSWERS),
         ];
         let flags = flags.iter().filter(|(is_set, _)| *is_set).fold(0, |flags, (_, flag)| flags | flag);
         writer.u8(self.format).u8(flags);
@@ -408,6 +411,7 @@ impl UpdateHeader {
         }
         if let Some(unit) = self.unit {
             writer.varint(unit.number).varint(unit.after);
+            unit.answered.map(|key| writer.varint(key));
         }
     }
 
@@ -432,8 +436,9 @@ impl UpdateHeader {
     fn decode_flags(&mut self, reader: &mut Reader<'_>) -> Result<(), Error> {
         let flags = reader.u8("an update's flags")?;
         let has = |flag: u8| flags & flag != 0;
-        // What is fresh builds on nothing, and only a unit has feedback.
-        if flags & !KNOWN_FLAGS != 0 || has(FRESH) && has(COVERS) || has(FEEDBACK) && !has(UNIT) {
+        // What is fresh builds on nothing, and only a unit has feedback or answers.
+        let lacks_unit = (has(FEEDBACK) || has(ANSWERS)) && !has(UNIT);
+        if flags & !KNOWN_FLAGS != 0 || has(FRESH) && has(COVERS) || lacks_unit {
             return Err(Error::Unknown { expected: "flags of an update", got: flags.into() });
         }
         self.fresh = has(FRESH);
@@ -450,7 +455,8 @@ impl UpdateHeader {
         }
         if has(UNIT) {
             let (number, after) = (reader.varint("a unit's number")?, reader.varint("a count of messages")?);
-            self.unit = Some(UnitHead { number, after, feedback: has(FEEDBACK) });
+            let answered = if has(ANSWERS) { Some(reader.varint("a key's number")?) } else { None };
+            self.unit = Some(UnitHead { number, after, feedback: has(FEEDBACK), answered });
         }
         Ok(())
     }
@@ -567,7 +573,8 @@ const FRESH: u8 = 1;
 const COVERS: u8 = 2;
 const UNIT: u8 = 4;
 const FEEDBACK: u8 = 8;
-const KNOWN_FLAGS: u8 = FRESH | COVERS | UNIT | FEEDBACK;
+const ANSWERS: u8 = 16;
+const KNOWN_FLAGS: u8 = FRESH | COVERS | UNIT | FEEDBACK | ANSWERS;
 
 /// Places for each sequence number: its source and its repair rows; the last rows share one.
 const STEPS: u64 = 16;
@@ -588,7 +595,8 @@ mod tests {
             covers: 0,
             unit: None,
         };
-        let unit = UnitHead { number: 300, after: 70_000, feedback: true };
+        let unit = UnitHead { number: 300, after: 70_000, feedback: true, answered: None };
+        let answering = UnitHead { answered: Some(17_000), ..unit };
         let covering =
             UpdateHeader { seq: UpdateSeq(9), fresh: false, covers: 3, unit: Some(unit), ..update };
         vec![
@@ -598,6 +606,7 @@ mod tests {
             Header::Update(update),
             Header::Update(covering),
             Header::Update(UpdateHeader { covers: 0, ..covering }),
+            Header::Update(UpdateHeader { unit: Some(answering), ..covering }),
             Header::Pipe { connection, pipe: 12 },
             Header::Blob { hash: u128::MAX / 3, length: MAX_BLOB },
             Header::Sound,

@@ -151,6 +151,10 @@ impl Capabilities {
     /// Updates may cover those before them, and bring the units that show them.
     pub const COVER: Self = Self(1024);
 
+    /// Units say which key the program had been given before it made them, and the app side says which keys it will not
+    /// answer. Of a display side: it predicts what keys will look like.
+    pub const ECHO: Self = Self(2048);
+
     /// The set with this bit mask; unknown bits are kept and mean nothing.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)

@@ -21,6 +21,7 @@ pub mod fuse;
 pub mod message;
 mod picture;
 pub mod policy;
+mod predicted;
 mod session_management;
 pub mod snapshot;
 pub mod tables;
@@ -30,6 +31,7 @@ pub mod wire;
 pub mod workers;
 
 pub use action::{Action, DragStep, End, Piece, Update};
+pub use predicted::PredictFigures;
 
 /// Whether videos can be made and shown: built with the feature `video`.
 pub const HAS_VIDEO: bool = codec::IS_THERE;

@@ -143,6 +143,9 @@ pub struct Unit {
     pub offset: (i32, i32),
     /// Whether the program asked when this content was shown.
     pub feedback: bool,
+    /// The last key that the program had been given before it made the commit, if that is told. Presses are counted
+    /// from 1, all that went to the program on the events channel.
+    pub answered: Option<u64>,
     /// Cached commits of synchronised subsurfaces, to be committed before this one in this order.
     pub children: Vec<Unit>,
 }
@@ -183,6 +186,11 @@ pub enum ToDisplay {
         update: UpdateSeq,
         /// The one that replaces it.
         by: UpdateSeq,
+    },
+    /// The program has had this key and those before it for so long that no commit after this message answers them.
+    Late {
+        /// Its number.
+        key: u64,
     },
 }
 
@@ -274,6 +282,11 @@ const UNIT: u8 = 2;
 const KEYMAP_KNOWN: u8 = 3;
 const HANG: u8 = 4;
 const SUPERSEDED: u8 = 5;
+const LATE: u8 = 6;
+
+/// Flags of a unit.
+const FEEDBACK: u8 = 1;
+const ANSWERS: u8 = 2;
 
 const EVENT: u8 = 0;
 const DELETED: u8 = 1;
@@ -323,6 +336,10 @@ impl ToDisplay {
                 w.varint(update.0);
                 w.varint(by.0);
             }
+            Self::Late { key } => {
+                w.u8(LATE);
+                w.varint(*key);
+            }
         }
         w.into_vec()
     }
@@ -351,6 +368,7 @@ impl ToDisplay {
                 update: UpdateSeq(r.varint("an update's number")?),
                 by: UpdateSeq(r.varint("an update's number")?),
             },
+            LATE => Self::Late { key: r.varint("a key's number")? },
             _ => return Err(Error::Unknown { expected: "a message of the wayland channel", got: 0 }),
         };
         r.finish("one message")?;
@@ -562,7 +580,10 @@ impl Unit {
                 w.varint(seq.0);
             }),
         }
-        w.u8(u8::from(self.feedback));
+        let feedback = if self.feedback { FEEDBACK } else { 0 };
+        let answers = if self.answered.is_some() { ANSWERS } else { 0 };
+        w.u8(feedback | answers);
+        self.answered.map(|key| w.varint(key));
         w.zigzag(i64::from(self.offset.0));
         w.zigzag(i64::from(self.offset.1));
         w.varint(self.state.len() as u64);
@@ -583,13 +604,18 @@ impl Unit {
             2 => UnitContent::Update(UpdateSeq(r.varint("an update's number")?)),
             _ => return Err(Error::Unknown { expected: "a unit's content: keep, none or update", got: 0 }),
         };
-        let feedback = r.bool("a flag")?;
+        let flags = r.u8("flags of a unit")?;
+        if flags & !(FEEDBACK | ANSWERS) != 0 {
+            return Err(Error::Unknown { expected: "flags of a unit", got: flags.into() });
+        }
+        let feedback = flags & FEEDBACK != 0;
+        let answered = if flags & ANSWERS != 0 { Some(r.varint("a key's number")?) } else { None };
         let offset = (crate::value::int(r, "an offset")?, crate::value::int(r, "an offset")?);
         let count = r.count(MAX_UNIT_STATE + MAX_UNIT_CHILDREN, "a count of requests")?;
         let state = (0..count).map(|_| Request::read(r)).collect::<Result<_, _>>()?;
         let count = r.count(MAX_UNIT_CHILDREN, "a count of children")?;
         let children = (0..count).map(|_| Self::read(r, depth + 1)).collect::<Result<_, _>>()?;
-        Ok(Self { surface, number, state, content, offset, feedback, children })
+        Ok(Self { surface, number, state, content, offset, feedback, answered, children })
     }
 }
 
@@ -660,10 +686,13 @@ mod tests {
         ];
         let leaf = (id(), 0u64..1 << 40, proptest::collection::vec(request(), 0..3), content).prop_flat_map(
             |(surface, number, state, content)| {
-                (any::<(i32, i32)>(), any::<bool>()).prop_map(move |(offset, feedback)| {
-                    let (state, children) = (state.clone(), Vec::new());
-                    Unit { surface, number, state, content, offset, feedback, children }
-                })
+                let answered = proptest::option::of(0u64..1 << 40);
+                (any::<(i32, i32)>(), any::<bool>(), answered).prop_map(
+                    move |(offset, feedback, answered)| {
+                        let (state, children) = (state.clone(), Vec::new());
+                        Unit { surface, number, state, content, offset, feedback, answered, children }
+                    },
+                )
             },
         );
         leaf.prop_recursive(3, 8, 3, |inner| {
@@ -715,6 +744,7 @@ mod tests {
                 update: UpdateSeq(update),
                 by: UpdateSeq(by),
             }),
+            (0u64..1 << 40).prop_map(|key| ToDisplay::Late { key }),
         ]
     }
 
@@ -749,6 +779,7 @@ mod tests {
             content: UnitContent::Keep,
             offset: (0, 0),
             feedback: false,
+            answered: None,
             children: Vec::new(),
         };
         let nested =

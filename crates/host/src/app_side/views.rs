@@ -329,7 +329,7 @@ impl Viewer {
                 Ok(snapshot) => {
                     let clock = self.link.session.clock().clone();
                     let video = self.link.session.capabilities().has(Capabilities::VIDEO);
-                    self.desk = Some(Rc::new(Desk { snapshot, clock, video, cover: false }));
+                    self.desk = Some(Rc::new(Desk { snapshot, clock, video, cover: false, echo: false }));
                 }
                 Err(error) => self.turn_away(&error.to_string()),
             },

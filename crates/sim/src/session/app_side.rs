@@ -117,7 +117,7 @@ impl AppSide {
         if self.plan.covers == 0 {
             return session.send_update(header, chunks);
         }
-        let unit = Some(UnitHead { number: header.seq.0, after: 0, feedback: false });
+        let unit = Some(UnitHead { number: header.seq.0, after: 0, feedback: false, answered: None });
         let covers = if session.repairs(now) { u64::from(self.plan.covers).min(before) as u8 } else { 0 };
         let header = UpdateHeader { covers, unit, ..header };
         match covers {

@@ -126,6 +126,7 @@ impl Connection {
                 content,
                 offset: (0, 0),
                 feedback: false,
+                answered: None,
                 children: shown.into_iter().collect(),
             });
         }

@@ -55,4 +55,6 @@ pub struct Desk {
     pub video: bool,
     /// It takes updates that cover those before them, and units in the headers of updates.
     pub cover: bool,
+    /// It predicts what keys look like: it is told which keys commits answer.
+    pub echo: bool,
 }

@@ -88,9 +88,10 @@ impl Connection {
         surface.sent.forget_pace();
         let surface = surface.wire;
         self.pacing.leave(surface, number, 0);
-        let (content, offset, feedback) = (UnitContent::Keep, (0, 0), false);
+        let (content, offset, feedback, answered) = (UnitContent::Keep, (0, 0), false, None);
         let (state, children) = (early.into_requests(), Vec::new());
-        self.send(&ToDisplay::Unit(Unit { surface, number, state, content, offset, feedback, children }));
+        let unit = Unit { surface, number, state, content, offset, feedback, answered, children };
+        self.send(&ToDisplay::Unit(unit));
         Ok(())
     }
 

@@ -76,7 +76,7 @@ impl Connection {
         let Some(surface) = self.surfaces.get_mut(&id).filter(|_| may) else { return };
         let (unit, seq) = (surface.sent.coming_unit(), update.seq);
         let feedback = !making.unsent.feedback.is_empty() || surface.sent.owes_feedback();
-        let head = UnitHead { number: unit, after, feedback };
+        let head = UnitHead { number: unit, after, feedback, answered: making.unsent.answered };
         (making.told, update.unit) = (Some(head), Some(head));
         if surface.painter.covers() {
             update.covers = surface.chain.take_planned(seq, after);

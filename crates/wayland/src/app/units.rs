@@ -287,10 +287,20 @@ impl Connection {
         surface.frames.owe(unsent.frames, tick);
         let feedback = !unsent.feedback.is_empty();
         surface.sent.add_feedback(number, unsent.feedback);
+        let answered = unsent.answered;
         let (surface, mut state) = (surface.wire, unsent.state.into_requests());
         let moves = unsent.stack.map(|stack| stack.moves(id)).unwrap_or_default();
         state.extend(moves.into_iter().filter_map(|to| self.stacking(to)));
         let state = state.into_iter().filter_map(|request| self.addressed(request)).collect();
-        Ok(Some(Unit { surface, number, state, content, offset: unsent.offset, feedback, children }))
+        Ok(Some(Unit {
+            surface,
+            number,
+            state,
+            content,
+            offset: unsent.offset,
+            feedback,
+            answered,
+            children,
+        }))
     }
 }

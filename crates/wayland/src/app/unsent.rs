@@ -106,6 +106,8 @@ pub(crate) struct Unsent {
     pub(crate) ahead: Ahead,
     /// How many contents of the surface wait there.
     pub(crate) contents_ahead: usize,
+    /// The last key that the program had been given before the commit, if the display wants to know.
+    pub(crate) answered: Option<u64>,
 }
 
 /// What has left of a cached commit before the one that applies it.
@@ -128,6 +130,7 @@ impl Unsent {
             self.ahead = Ahead::Earlier;
         }
         self.contents_ahead += newer.contents_ahead;
+        self.answered = newer.answered.or(self.answered);
         self.state.merge(newer.state)?;
         if newer.change != Change::Keep {
             self.change = newer.change;
@@ -185,7 +188,7 @@ impl Unsent {
 
     /// The display is gone, and with it all that has left.
     pub(crate) fn part(&mut self) {
-        (self.ahead, self.contents_ahead) = (Ahead::Nothing, 0);
+        (self.ahead, self.contents_ahead, self.answered) = (Ahead::Nothing, 0, None);
         self.children.iter_mut().for_each(|(_, child)| child.part());
     }
 

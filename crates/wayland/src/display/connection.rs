@@ -376,6 +376,10 @@ impl Connection {
             ToDisplay::KeymapKnown { keyboard, hash } => self.on_keymap_known(keyboard, hash),
             ToDisplay::Hang(hangs) => self.on_hang(hangs),
             ToDisplay::Superseded { surface, update, by } => self.on_superseded(surface, update.0, by.0),
+            ToDisplay::Late { key } => {
+                self.on_late(key);
+                Ok(())
+            }
         }
     }
 

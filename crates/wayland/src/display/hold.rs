@@ -125,6 +125,16 @@ impl<T> Holds<T> {
         self.items.is_empty()
     }
 
+    /// Stands behind all that is held.
+    pub(crate) fn mark(&self) -> u64 {
+        self.next_ticket
+    }
+
+    /// Whether all has gone that was held before a [mark](Self::mark).
+    pub(crate) fn has_gone(&self, mark: u64) -> bool {
+        self.items.first_key_value().is_none_or(|(first, _)| *first >= mark)
+    }
+
     /// Whether something need not wait any longer.
     pub(crate) fn has_ready(&self) -> bool {
         !self.ready.is_empty()

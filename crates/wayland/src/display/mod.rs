@@ -10,6 +10,7 @@
 //! Invariant: for any input of the app side, the compositor sees requests that a well-behaved client could have
 //! sent, or the connection ends with an [`End`](crate::End) that says what was wrong; other connections never notice.
 
+mod answers;
 mod bind;
 mod buffers;
 mod captions;
@@ -35,6 +36,7 @@ mod ops;
 mod painting;
 mod peer;
 mod pings;
+mod presses;
 mod put_off;
 mod requests;
 mod share;

@@ -9,6 +9,7 @@ use super::drags::Drags;
 use super::images::Images;
 use super::keyboard::Keyboards;
 use super::pings::Pings;
+use super::presses::Presses;
 use super::veil::Veils;
 
 /// All of it, of one program.
@@ -21,13 +22,15 @@ pub(super) struct State {
     pub(super) captions: Captions,
     pub(super) drags: Drags,
     pub(super) pings: Pings,
+    pub(super) presses: Presses,
     pub(super) veils: Veils,
 }
 
 impl State {
     pub(super) fn new(cursors: Cursors, captions: Captions) -> Self {
         let (keyboards, images, pings) = (Keyboards::default(), Images::default(), Pings::default());
+        let presses = Presses::default();
         let (captures, drags, veils) = (Captures::default(), Drags::default(), Veils::default());
-        Self { keyboards, cursors, images, captures, captions, drags, pings, veils }
+        Self { keyboards, cursors, images, captures, captions, drags, pings, presses, veils }
     }
 }

@@ -61,7 +61,7 @@ impl Told {
             let is_due = |(update, unit): &(UpdateSeq, UnitHead)| {
                 unit.after <= messages && is_there(*surface, *update)
             };
-            let (number, (update, _)) = units.iter().rev().find(|(_, told)| is_due(told))?;
+            let (number, (update, head)) = units.iter().rev().find(|(_, told)| is_due(told))?;
             Some(Unit {
                 surface: *surface,
                 number: *number,
@@ -70,6 +70,7 @@ impl Told {
                 offset: (0, 0),
                 // What those before it are owed, it answers.
                 feedback: units.range(..=number).any(|(_, (_, unit))| unit.feedback),
+                answered: head.answered,
                 children: Vec::new(),
             })
         };
@@ -84,7 +85,7 @@ mod tests {
     const A: WireId = WireId(4);
 
     fn unit(number: u64, after: u64, feedback: bool) -> UnitHead {
-        UnitHead { number, after, feedback }
+        UnitHead { number, after, feedback, answered: None }
     }
 
     #[test]

@@ -23,11 +23,12 @@ use super::waiting::Waiting;
 
 impl Connection {
     /// Takes in one unit: checks it with its children, then applies or holds it.
-    pub(super) fn accept_unit(&mut self, now: Time, unit: Unit) -> Result<(), End> {
+    pub(super) fn accept_unit(&mut self, now: Time, mut unit: Unit) -> Result<(), End> {
         if self.was_told(&unit) {
             return Ok(());
         }
         self.check_unit(&unit)?;
+        self.know_answers(&mut unit);
         let mut claim = self.claim_unit(&unit);
         if !self.holds.must_wait(&claim) {
             let Some(need) = self.lacks(&unit) else { return self.apply_whole(now, &unit) };
@@ -86,6 +87,7 @@ impl Connection {
             self.settle(outcome);
         }
         self.show_told(now);
+        while self.late_key().is_some() {}
         self.acknowledge();
     }
 

@@ -427,7 +427,8 @@ impl Rig {
         if let Some(unit) = unit {
             let (surface, number, content) = (WireId(surface.0), unit.number, UnitContent::Update(seq));
             let (state, children) = (Vec::new(), Vec::new());
-            self.expect(&Unit { surface, number, state, content, offset: (0, 0), feedback: false, children });
+            let (offset, feedback, answered) = ((0, 0), false, unit.answered);
+            self.expect(&Unit { surface, number, state, content, offset, feedback, answered, children });
             self.told.insert((surface, number));
         }
         self.updates.push_back((header, chunks.into_iter().map(Bytes::from).collect()));

@@ -565,7 +565,7 @@ fn the_documented_bytes_are_the_bytes() {
     );
     let credit = Control::PipeCredit { connection: ConnectionId(1), pipe: 6, consumed: 65_536 };
     check(&control_frame(&credit), &["07 07 01 06 80 01 00 00"]);
-    let unit = Some(UnitHead { number: 5, after: 17, feedback: false });
+    let unit = Some(UnitHead { number: 5, after: 17, feedback: false, answered: None });
     let covering = Header::Update(UpdateHeader { seq: UpdateSeq(9), covers: 2, unit, ..header });
     check(&labelled(covering, 3), &["0e 04 01 08 09 45 00 42 d0 01 06 02 05 11 03"]);
     let mut resumed = Writer::new();

@@ -357,7 +357,16 @@ impl View {
         let shown = self.surfaces.get_mut(&name)?;
         shown.units += 1;
         let (surface, number) = (shown.surface, shown.units);
-        Some(Unit { surface, number, state, content, offset: (0, 0), feedback: false, children })
+        Some(Unit {
+            surface,
+            number,
+            state,
+            content,
+            offset: (0, 0),
+            feedback: false,
+            answered: None,
+            children,
+        })
     }
 
     fn commit(&mut self, name: WireId, state: Vec<Request>, content: UnitContent, children: Vec<Unit>) {

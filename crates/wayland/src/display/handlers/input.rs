@@ -30,10 +30,14 @@ impl Handles for Keyboard {
     }
 
     fn event(&self, connection: &mut Connection, event: Event<'_>) -> Result<(), End> {
-        let (keyboards, now, keyboard) = (&mut connection.state.keyboards, event.now, event.object);
+        let state = &mut connection.state;
+        let (keyboards, now, keyboard) = (&mut state.keyboards, event.now, event.object);
         match (event.name, event.args) {
-            ("key", [_, _, Arg::Uint(key), Arg::Uint(state)]) => {
-                keyboards.key(now, keyboard, *key, *state != 0);
+            ("key", [_, _, Arg::Uint(key), Arg::Uint(pressed)]) => {
+                keyboards.key(now, keyboard, *key, *pressed != 0);
+                if *pressed != 0 {
+                    state.presses.press();
+                }
             }
             ("enter", [_, _, Arg::Array(keys)]) => keyboards.enter(now, keyboard, keys),
             ("leave", _) => keyboards.leave(now, keyboard),

@@ -437,8 +437,12 @@ proptest! {
                     rig.bind(GLOBALS[global].0);
                 }
                 Attack::Update(surface, seq, fresh, covers, unit) => {
-                    let unit =
-                        unit.map(|(number, after)| UnitHead { number, after, feedback: number % 2 == 0 });
+                    let unit = unit.map(|(number, after)| UnitHead {
+                        number,
+                        after,
+                        feedback: number % 2 == 0,
+                        answered: (number % 3 == 0).then_some(after),
+                    });
                     let header = UpdateHeader {
                         connection: ConnectionId(1),
                         surface: SurfaceId(surface * 2),

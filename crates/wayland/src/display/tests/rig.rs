@@ -466,6 +466,7 @@ impl Rig {
             content,
             offset: (0, 0),
             feedback: false,
+            answered: None,
             children: Vec::new(),
         }
     }

@@ -25,7 +25,8 @@ fn told(rig: &mut Rig, surface: WireId, pixel: [u8; 4], covers: u8, number: u64)
     let mut content = Content::new(size(2, 2), Format::Argb8888);
     content.fill(&pixel);
     let (header, chunks) = rig.update(surface, content, false);
-    let unit = Some(UnitHead { number, after: rig.connection.intake.messages(), feedback: true });
+    let unit =
+        Some(UnitHead { number, after: rig.connection.intake.messages(), feedback: true, answered: None });
     (UpdateHeader { covers, unit, ..header }, chunks)
 }
 
@@ -160,7 +161,7 @@ fn what_builds_on_what_it_covers_is_refused() {
     let (header, _) = rig.update(surface, content, false);
     // A chunk of nothing but a copy of the first pixel, not compressed.
     let copy = vec![0, 8, 1, 1, 1, 0, 0, 0, 0, 0];
-    let unit = Some(UnitHead { number: 2, after: 0, feedback: false });
+    let unit = Some(UnitHead { number: 2, after: 0, feedback: false, answered: None });
     rig.deliver((UpdateHeader { covers: 1, unit, ..header }, vec![copy]));
     let asked = rig.take_reported();
     assert!(asked.iter().any(|told| matches!(told, ToApp::Refresh { .. })), "{asked:?}");
