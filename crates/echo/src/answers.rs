@@ -9,7 +9,7 @@ use wayferry_pixels::{Content, Rect};
 
 use crate::ahead::{Ahead, Verdict, without_rules};
 use crate::caret::{Caret, Kind};
-use crate::engine::Echo;
+use crate::engine::{Echo, Outstanding};
 use crate::glyphs::{Glyphs, Place};
 use crate::ink::ink_of;
 use crate::key::{Does, Key};
@@ -156,7 +156,7 @@ impl Echo {
         }
         let Some(shape) = Shape::of(picture, 0..picture.width()) else {
             if key.is_space() {
-                self.glyphs.learn(caret, key, picture, place);
+                self.glyphs.learn(caret, key, picture, place, false);
             }
             return None;
         };
@@ -164,10 +164,10 @@ impl Echo {
             self.glyphs.forget_like(&shape);
             return None;
         }
+        let was_proven = self.glyphs.learn(caret, key, picture, place, self.confidence.is_confirmed());
         if let Some(epoch) = credit.filter(|_| !key.is_space()) {
-            self.confidence.came_true(epoch, shape);
+            self.confidence.came_true(epoch, shape, was_proven);
         }
-        self.glyphs.learn(caret, key, picture, place);
         let ink = ink_of(picture, place.paper)?;
         let inked = picture.pixels().iter().filter(|pixel| **pixel != place.paper).count();
         let is_full = inked * 8 > picture.pixels().len();
@@ -189,6 +189,11 @@ impl Echo {
         }
         let before = self.line.take().zip(self.carets.present()).map(|(line, caret)| line.corner(caret));
         self.line = self.carets.search(content, boxes, self.hint.take());
+        if let [Outstanding { key, .. }] = keys[..]
+            && key.is_return()
+        {
+            self.returned(before);
+        }
         if typed.is_none() || keys.len() != 1 {
             return;
         }
@@ -197,6 +202,16 @@ impl Echo {
         } else if let (Some(before), Some(line)) = (before, &self.line) {
             let now = self.carets.present().map(|caret| line.corner(caret));
             self.carets.went(before, now);
+        }
+    }
+
+    /// Return moved the caret from there to where it is now.
+    fn returned(&mut self, before: Option<(u32, u32)>) {
+        let height = self.carets.present().map_or(0, |caret| caret.height as u32);
+        let begun = self.line.as_ref().filter(|line| line.is_blank_before()).zip(self.carets.present());
+        let now = begun.map(|(line, caret)| line.corner(caret));
+        if self.text.returned(before, now, height) {
+            self.confidence.runs_on();
         }
     }
 }

@@ -3,9 +3,11 @@
 //! An epoch is a stretch of typing during which a program is expected to go on as it does. Within one, predictions are
 //! made in silence until [`ENOUGH`] letters of different shapes came true; a password prompt never gets there, for it
 //! draws nothing, or one shape. Keys that are not answered, and letters that look otherwise than before, end showing
-//! until the epoch ends.
+//! until the epoch ends. In running text (`text.rs`) one letter is enough, if it looks as it did where all was
+//! confirmed.
 //!
-//! The one invariant: nothing may be shown in an epoch before [`ENOUGH`] distinct shapes were confirmed in it.
+//! The one invariant: nothing may be shown in an epoch before [`ENOUGH`] distinct shapes were confirmed in it, or one
+//! that is proven where text runs on.
 
 use crate::key::Key;
 use crate::masked::Masked;
@@ -16,6 +18,10 @@ use crate::shape::Shape;
 pub(crate) struct Confidence {
     epoch: u32,
     confirmed: Vec<Shape>,
+    /// The epoch is a line of running text, in which no prediction has failed.
+    runs_on: bool,
+    /// A letter came true as it was drawn in a confirmed epoch before.
+    is_proven: bool,
     unanswered: u32,
     others: u32,
     masked: Masked,
@@ -30,6 +36,7 @@ impl Confidence {
     pub(crate) fn doubt(&mut self) {
         self.epoch += 1;
         self.confirmed.clear();
+        (self.runs_on, self.is_proven) = (false, false);
     }
 
     /// The user did something else: a new epoch for everything.
@@ -37,8 +44,14 @@ impl Confidence {
         *self = Self { epoch: self.epoch + 1, ..Self::default() };
     }
 
-    /// A key of `epoch` drew what was predicted.
-    pub(crate) fn came_true(&mut self, epoch: u32, shape: Shape) {
+    /// The epoch is one more line of running text.
+    pub(crate) fn runs_on(&mut self) {
+        self.runs_on = true;
+    }
+
+    /// A key of `epoch` drew what was predicted; what that is was proven, or not.
+    pub(crate) fn came_true(&mut self, epoch: u32, shape: Shape, is_proven: bool) {
+        self.is_proven |= is_proven && epoch == self.epoch;
         let is_new = !self.confirmed.iter().any(|known| known.is_like(&shape));
         if epoch == self.epoch && is_new && self.confirmed.len() < ENOUGH {
             self.confirmed.push(shape);
@@ -63,7 +76,12 @@ impl Confidence {
 
     /// Whether a prediction of `epoch` may be shown.
     pub(crate) fn may_show(&self, epoch: u32) -> bool {
-        epoch == self.epoch && self.confirmed.len() >= ENOUGH && !self.is_quiet()
+        epoch == self.epoch && (self.is_confirmed() || (self.runs_on && self.is_proven)) && !self.is_quiet()
+    }
+
+    /// Whether enough letters of this epoch came true.
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.confirmed.len() >= ENOUGH
     }
 
     /// Whether nothing is even predicted until the epoch ends.
@@ -108,9 +126,9 @@ mod tests {
     #[test]
     fn one_shape_often_is_not_enough() {
         let mut confidence = Confidence::default();
-        (0..9).for_each(|_| confidence.came_true(0, shape(2)));
+        (0..9).for_each(|_| confidence.came_true(0, shape(2), true));
         assert!(!confidence.may_show(0));
-        confidence.came_true(0, shape(8));
+        confidence.came_true(0, shape(8), true);
         assert!(confidence.may_show(0));
         confidence.doubt();
         assert!(!confidence.may_show(0) && !confidence.may_show(1));
@@ -120,8 +138,21 @@ mod tests {
     fn what_came_true_in_an_epoch_before_counts_no_more() {
         let mut confidence = Confidence::default();
         confidence.begin();
-        confidence.came_true(0, shape(2));
-        confidence.came_true(0, shape(8));
+        confidence.came_true(0, shape(2), true);
+        confidence.came_true(0, shape(8), true);
+        assert!(!confidence.may_show(1));
+    }
+
+    #[test]
+    fn where_text_runs_on_one_proven_shape_is_enough_until_one_fails() {
+        let mut confidence = Confidence::default();
+        confidence.runs_on();
+        confidence.came_true(0, shape(2), false);
+        assert!(!confidence.may_show(0), "seen before, but proven never");
+        confidence.came_true(0, shape(2), true);
+        assert!(confidence.may_show(0));
+        confidence.doubt();
+        confidence.came_true(1, shape(2), true);
         assert!(!confidence.may_show(1));
     }
 
@@ -132,8 +163,8 @@ mod tests {
             assert!(!confidence.is_quiet());
             confidence.drew_another();
         });
-        confidence.came_true(0, shape(2));
-        confidence.came_true(0, shape(8));
+        confidence.came_true(0, shape(2), true);
+        confidence.came_true(0, shape(8), true);
         assert!(confidence.is_quiet() && !confidence.may_show(0));
         confidence.begin();
         assert!(!confidence.is_quiet());

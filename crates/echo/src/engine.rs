@@ -19,6 +19,7 @@ use crate::glyphs::Glyphs;
 use crate::key::{Does, Key, KeyId};
 use crate::line::{Cell, Line};
 use crate::overlay::{Mark, Marked, Overlay, Show};
+use crate::text::Text;
 
 /// Predicts one surface.
 #[derive(Default)]
@@ -28,6 +29,7 @@ pub struct Echo {
     pub(crate) line: Option<Line>,
     pub(crate) glyphs: Glyphs,
     pub(crate) confidence: Confidence,
+    pub(crate) text: Text,
     pub(crate) outstanding: VecDeque<Outstanding>,
     /// The last key's number, and the layout then.
     last: Option<(KeyId, u8)>,
@@ -75,6 +77,7 @@ impl Echo {
         self.expire(now);
         self.last = Some((id, key.group));
         if key.does() == Does::Ends || last.is_some_and(|(_, group)| group != key.group) {
+            self.text.left(key, self.confidence.is_confirmed());
             self.confidence.begin();
             self.carets.moved();
         }
@@ -176,6 +179,7 @@ impl Echo {
 
     fn interrupt(&mut self) {
         self.outstanding.clear();
+        self.text.ended();
         self.confidence.begin();
         self.carets.moved();
         (self.line, self.hint) = (None, None);

@@ -37,6 +37,8 @@ struct Glyph {
     after: Option<Key>,
     uses: u32,
     used: u64,
+    /// It was drawn in an epoch that was confirmed already.
+    is_proven: bool,
 }
 
 /// Where a glyph is wanted.
@@ -53,7 +55,8 @@ impl Glyphs {
     pub(crate) fn find(&self, caret: &Caret, key: Key, place: Place) -> Option<Plane> {
         let glyphs = self.by_key.get(&((caret.height, caret.kind), key))?;
         let fits = |glyph: &Glyph| glyph.paper == place.paper && glyph.has_ink(place);
-        let rank = |glyph: &&Glyph| (fits(glyph), glyph.after == place.after, glyph.uses, glyph.used);
+        let is_after = |glyph: &Glyph| glyph.after.is_some() && glyph.after == place.after;
+        let rank = |glyph: &&Glyph| (fits(glyph), is_after(glyph), glyph.uses, glyph.used);
         let glyph = glyphs.iter().max_by_key(rank)?;
         let picture = glyph.picture.unpacked();
         Some(if fits(glyph) { picture } else { self.inked(glyph, &picture, place) })
@@ -72,16 +75,25 @@ impl Glyphs {
         Plane::new(picture.width(), pixels)
     }
 
-    /// Keeps what `key` drew.
-    pub(crate) fn learn(&mut self, caret: &Caret, key: Key, picture: &Plane, place: Place) {
+    /// Keeps what `key` drew, proven from now on if `proves`; says whether it was before.
+    pub(crate) fn learn(
+        &mut self,
+        caret: &Caret,
+        key: Key,
+        picture: &Plane,
+        place: Place,
+        proves: bool,
+    ) -> bool {
         self.clock += 1;
         let used = self.clock;
         let glyphs = self.by_key.entry(((caret.height, caret.kind), key)).or_default();
         if let Some(known) = glyphs.iter_mut().find(|known| known.picture.is(picture)) {
             (known.uses, known.used, known.after) = (known.uses.saturating_add(1), used, place.after);
-            return;
+            let was_proven = known.is_proven;
+            known.is_proven |= proves;
+            return was_proven;
         }
-        let Some(packed) = Packed::new(picture) else { return };
+        let Some(packed) = Packed::new(picture) else { return false };
         if glyphs.len() == VARIANTS
             && let Some(oldest) = (0..VARIANTS).min_by_key(|at| glyphs[*at].used)
         {
@@ -89,10 +101,11 @@ impl Glyphs {
         }
         self.bytes += packed.bytes();
         let (paper, ink, after) = (place.paper, ink_of(picture, place.paper), place.after);
-        glyphs.push(Glyph { picture: packed, paper, ink, after, uses: 1, used });
+        glyphs.push(Glyph { picture: packed, paper, ink, after, uses: 1, used, is_proven: proves });
         while self.bytes > MAX_GLYPHS {
             self.forget_oldest();
         }
+        false
     }
 
     fn forget_oldest(&mut self) {
@@ -230,7 +243,7 @@ mod tests {
         let mut glyphs = Glyphs::default();
         for number in 1..=10_000 {
             let picture = figure(number * 977, PAPER, INK);
-            glyphs.learn(&caret(), key(number), &picture, place(PAPER, None));
+            glyphs.learn(&caret(), key(number), &picture, place(PAPER, None), false);
             assert!(glyphs.bytes() <= MAX_GLYPHS);
         }
         assert!(glyphs.find(&caret(), key(1), place(PAPER, None)).is_none(), "the oldest has gone");
@@ -240,7 +253,7 @@ mod tests {
     #[test]
     fn a_glyph_is_mixed_anew_in_another_colour() {
         let (mut glyphs, number) = (Glyphs::default(), 0x00a5_5a5a);
-        glyphs.learn(&caret(), key(1), &figure(number, PAPER, INK), place(PAPER, None));
+        glyphs.learn(&caret(), key(1), &figure(number, PAPER, INK), place(PAPER, None), false);
         let (paper, ink) = (0xffff_ffff, 0xff80_1020);
         let found = glyphs.find(&caret(), key(1), place(paper, Some(ink))).expect("it is known");
         assert!(found.difference(&figure(number, paper, ink)) <= 2, "but for rounding");
@@ -249,9 +262,11 @@ mod tests {
     #[test]
     fn what_looks_like_a_mask_is_forgotten() {
         let mut glyphs = Glyphs::default();
-        (1..4)
-            .for_each(|at| glyphs.learn(&caret(), key(at), &figure(0x3f00, PAPER, INK), place(PAPER, None)));
-        glyphs.learn(&caret(), key(9), &figure(0xf0_00ff, PAPER, INK), place(PAPER, None));
+        let mut learn = |number: u32, bits: u32| {
+            glyphs.learn(&caret(), key(number), &figure(bits, PAPER, INK), place(PAPER, None), false);
+        };
+        (1..4).for_each(|number| learn(number, 0x3f00));
+        learn(9, 0xf0_00ff);
         let mask = Shape::of(&figure(0x3f00, PAPER, INK), 0..8).expect("ink");
         glyphs.forget_like(&mask);
         assert!((1..4).all(|at| glyphs.find(&caret(), key(at), place(PAPER, None)).is_none()));

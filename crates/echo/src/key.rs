@@ -46,6 +46,16 @@ impl Key {
         }
     }
 
+    /// Return alone.
+    pub(crate) fn is_return(self) -> bool {
+        self.code == 28 && self.does() == Does::Ends && self.modifiers & COMMANDS == 0
+    }
+
+    /// Home, Up, Page Up, End, Down, Page Down: they only move the caret.
+    pub(crate) fn is_way(self) -> bool {
+        matches!(self.code, 102..=104 | 107..=109) && self.modifiers & COMMANDS == 0
+    }
+
     pub(crate) fn is_space(self) -> bool {
         self.code == 57
     }

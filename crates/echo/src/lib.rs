@@ -45,6 +45,7 @@ mod masked;
 mod overlay;
 mod plane;
 mod shape;
+mod text;
 
 pub use engine::{Answered, Echo, MAX_MEMORY, MAX_OUTSTANDING, MAX_SHOWN, Purpose};
 pub use key::{Key, KeyId};

@@ -78,6 +78,12 @@ impl Line {
         Some(Self { rect, strip, pen, ..self })
     }
 
+    /// Whether nothing is left of the pen but, perhaps, rules from top to bottom.
+    pub(crate) fn is_blank_before(&self) -> bool {
+        let rows = || self.strip.rows(0..self.pen);
+        rows().all(|row| rows().next() == Some(row))
+    }
+
     /// The caret's top left pixel on the surface.
     pub(crate) fn corner(&self, caret: &Caret) -> (u32, u32) {
         (self.rect.x + self.pen as u32, self.rect.y + caret.rows.start as u32)

@@ -22,10 +22,10 @@ const RETURN: u16 = 28;
 const FLOORS: [(&str, f64, f64, f64); 16] = [
     ("tuned/foot-bash", 73.0, 100.0, 85.0),
     ("tuned/foot-fish", 71.0, 20.0, 83.0),
-    ("tuned/foot-nano", 84.0, 100.0, 93.0),
+    ("tuned/foot-nano", 85.5, 100.0, 94.0),
     ("tuned/foot-vim", 74.0, 100.0, 81.0),
     ("tuned/foot-vim-code", 66.0, 70.0, 80.0),
-    ("tuned/mousepad", 84.0, 100.0, 93.0),
+    ("tuned/mousepad", 85.5, 100.0, 94.0),
     ("tuned/weston-bash", 73.0, 100.0, 83.0),
     ("held/entry", 36.0, 87.0, 43.0),
     ("held/foot-bash", 75.0, 98.0, 87.0),

@@ -113,6 +113,50 @@ fn of_what_is_typed_ahead_of_a_hidden_prompt_few_letters_are_shown() {
     }
 }
 
+/// Lines without a prompt, as an editor has them, and then a field that hides: one letter would confirm there.
+#[test]
+fn nothing_typed_at_a_hidden_field_below_running_text_is_shown() {
+    for hides in ALL.into_iter().filter(|hides| *hides != Hides::LastLetter) {
+        for seed in 0..8 {
+            let mut toy = Toy::new(100 * seed + hides as u64);
+            write(&mut toy);
+            let secret = password(&mut toy, hides);
+            let recording = toy.recording();
+            for round_trip in ROUND_TRIPS {
+                let played = play(&recording, &mut Echo::new(), Duration::from_millis(round_trip), 0);
+                let leaked = shown(&played, &secret);
+                assert!(leaked.is_empty(), "{hides:?}, seed {seed}, RTT {round_trip}: keys {leaked:?}");
+            }
+        }
+    }
+}
+
+/// Not in all fonts: the strip of an underline may have rows of the line above.
+#[test]
+fn where_text_runs_on_the_second_letter_of_a_line_is_shown() {
+    let mut seconds = 0;
+    for seed in 0..20 {
+        let mut toy = Toy::new(seed);
+        write(&mut toy);
+        let keys: Vec<usize> = (0..6).map(|number| echoed(&mut toy, 5 + number)).collect();
+        let played = play(&toy.recording(), &mut Echo::new(), Duration::from_millis(80), 0);
+        let shown = shown(&played, &keys);
+        assert!(shown.ends_with(&keys[2..]) && !shown.contains(&keys[0]), "seed {seed}: {shown:?}");
+        seconds += usize::from(shown.contains(&keys[1]));
+    }
+    assert!(seconds > 10, "{seconds} of 20");
+}
+
+/// Four lines without a prompt.
+fn write(toy: &mut Toy) {
+    for line in [1, 14, 1, 14] {
+        (line..line + 13).for_each(|number| _ = echoed(toy, number));
+        toy.press(plain(RETURN));
+        toy.new_line();
+        toy.show(Duration::from_millis(3));
+    }
+}
+
 /// The suite would pass a predictor that shows nothing at all.
 #[test]
 fn what_a_shell_echoes_is_shown() {
