@@ -12,13 +12,13 @@ import socket
 import struct
 import time
 
-KEYMAP = b"""xkb_keymap { xkb_keycodes { include "evdev+aliases(qwerty)" }; xkb_types { include "complete" };
-xkb_compat { include "complete" }; xkb_symbols { include "pc+us+inet(evdev)" }; };\0"""
+KEYMAP = """xkb_keymap { xkb_keycodes { include "evdev+aliases(qwerty)" }; xkb_types { include "complete" };
+xkb_compat { include "complete" }; xkb_symbols { include "pc+LAYOUT+inet(evdev)" }; };\0"""
 SHIFT_CODE = 42
 
 
 class Screen:
-    def __init__(self, path):
+    def __init__(self, path, layout):
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(path)
         self._unread, self._last_id = b"", 1
@@ -39,9 +39,9 @@ class Screen:
         self._copies = bind("zwlr_screencopy_manager_v1", 2)
         self._keyboard = self._new()
         self._request(keyboards, 0, struct.pack("<II", seat, self._keyboard))
-        keymap = os.memfd_create("keymap")
-        os.write(keymap, KEYMAP)
-        self._request(self._keyboard, 0, struct.pack("<II", 1, len(KEYMAP)), keymap)
+        keymap, text = os.memfd_create("keymap"), KEYMAP.replace("LAYOUT", layout).encode()
+        os.write(keymap, text)
+        self._request(self._keyboard, 0, struct.pack("<II", 1, len(text)), keymap)
         self._buffer = self._memory = self._frame = None
         self.width = self.height = self._stride = 0
         # A seat that has had no key loses the first one.
