@@ -139,14 +139,14 @@ impl Ahead {
 }
 
 /// Whether a cell shows the letter that was predicted.
-fn is_letter(mut expected: Plane, mut drawn: Plane) -> bool {
+pub(crate) fn is_letter(mut expected: Plane, mut drawn: Plane) -> bool {
     if expected.difference(&drawn) <= NEAR {
         return true;
     }
     without_rules(&mut expected, &mut drawn);
     let shape = |plane: &Plane| Shape::of(plane, 0..plane.width());
     match (shape(&expected), shape(&drawn)) {
-        (Some(expected), Some(drawn)) => expected.likeness(&drawn) > RIGHT,
+        (Some(expected), Some(drawn)) => expected.likeness_between(&drawn) > RIGHT,
         // Blanks, perhaps on another paper.
         (expected, drawn) => expected.is_none() && drawn.is_none(),
     }
@@ -155,7 +155,7 @@ fn is_letter(mut expected: Plane, mut drawn: Plane) -> bool {
 /// Blanks rows that are a line from side to side in one of two cells: programs underline words, which says nothing of
 /// their letters.
 pub(crate) fn without_rules(a: &mut Plane, b: &mut Plane) {
-    let columns = 0..a.width();
+    let columns = 0..a.width().min(b.width());
     let papers = [a.paper(columns.clone()), b.paper(columns.clone())];
     let is_rule = |plane: &Plane, y: usize, paper: u32| {
         let inked = plane.row(y, columns.clone()).iter().copied().filter(|pixel| *pixel != paper);
@@ -174,3 +174,37 @@ const NEAR: u32 = 12;
 
 /// Likeness from which a letter is the one that was predicted.
 const RIGHT: f32 = 0.85;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAPER: u32 = 0xff10_1010;
+    const INK: u32 = 0xffe0_e0e0;
+
+    /// A stem and an arm, from this column on.
+    fn letter(width: usize, from: usize) -> Plane {
+        let mut cell = Plane::filled(width, 16, PAPER);
+        cell.fill(from..from + 2, 2..14, INK);
+        cell.fill(from..from + 5, 6..8, INK);
+        cell
+    }
+
+    #[test]
+    fn a_letter_in_a_wider_or_narrower_cell_is_the_same() {
+        for (expected, drawn) in [(8, 7), (7, 8), (8, 8)] {
+            assert!(is_letter(letter(expected, 1), letter(drawn, 1)), "{expected}, {drawn}");
+        }
+    }
+
+    #[test]
+    fn a_letter_between_two_columns_is_the_same_and_another_one_is_not() {
+        let between = letter(8, 1).shifted(0.5, PAPER);
+        assert!(is_letter(letter(8, 1), between));
+        let mut other = Plane::filled(8, 16, PAPER);
+        other.fill(5..7, 2..14, INK);
+        other.fill(1..7, 12..14, INK);
+        assert!(!is_letter(letter(8, 1), other.clone()));
+        assert!(!is_letter(letter(8, 1), other.shifted(0.5, PAPER)));
+    }
+}

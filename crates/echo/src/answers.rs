@@ -7,7 +7,7 @@
 
 use wayferry_pixels::{Content, Rect};
 
-use crate::ahead::{Ahead, Verdict, without_rules};
+use crate::ahead::{Ahead, Verdict, is_letter, without_rules};
 use crate::caret::{Caret, Kind};
 use crate::engine::{Echo, Outstanding};
 use crate::glyphs::{Glyphs, Place};
@@ -67,8 +67,12 @@ impl Echo {
             caret.field.judged(true);
         }
         // Letters behind the pen became others: a field that shows only the last one, for a moment.
-        let is_other_text = has_other_shape(&before.strip, actual, before.pen.min(ahead.line.pen));
+        let pen = before.pen.min(ahead.line.pen).saturating_sub(BESIDE);
+        let is_other_text = has_other_shape(&before.strip, actual, pen);
         let Ahead { mut line, steps } = ahead;
+        if steps.iter().any(|step| step.cell.is_some()) {
+            caret.field.saw(line.along, line.column());
+        }
         if steps.iter().all(|step| step.cell.is_some()) {
             for (key, cell) in keys.iter().zip(steps.into_iter().filter_map(|step| step.cell)) {
                 let credit = (verdict == Verdict::Right).then_some(key.epoch);
@@ -120,19 +124,18 @@ impl Echo {
             return false;
         };
         let ahead = Ahead::of(line, [key].into_iter(), caret, &self.glyphs);
-        let was_known = ahead.is_some_and(|ahead| !ahead.has_unknown());
-        let (cell, place) = (line.pen..pen, line.place(caret));
+        let predicted = ahead.filter(|ahead| !ahead.has_unknown());
+        let (cell, place, along) = (line.pen..pen, line.place(caret), line.along.on(1));
         let own = line.on_surface(&(line.pen..line.pen + caret.width));
         let was_there = actual.equal(&line.strip, cell.clone());
         let is_shown = self.outstanding.pop_front().is_some_and(|outstanding| outstanding.is_shown);
-        if was_known {
-            self.confidence.drew_another();
-            let is_judged = is_shown || self.confidence.has_credit();
-            if is_judged { self.failed() } else { self.doubt() }
+        if let Some(ahead) = predicted {
+            self.contradicted(&ahead, actual.cut(cell.clone()), is_shown);
         }
         if let Some(caret) = self.carets.present_mut() {
             caret.field.advanced(key, cell.len());
             caret.field.passed(own.x + cell.len() as u32 + own.width);
+            caret.field.saw(along, own.x + cell.len() as u32);
         }
         // A caret that only moved over what was there wrote nothing.
         let writes = !was_there || key.is_space();
@@ -146,6 +149,18 @@ impl Echo {
         caret.remove(&mut line.strip, line.pen);
         self.settle(content, line, actual);
         true
+    }
+
+    /// One key, whose letter was known, has `drawn` something else, or elsewhere.
+    fn contradicted(&mut self, predicted: &Ahead, drawn: Plane, was_shown: bool) {
+        let cells = predicted.cells();
+        let own = cells.first().map(|own| predicted.line.strip.cut(own.columns.clone()));
+        // Elsewhere it may be the same letter.
+        if !own.is_some_and(|own| is_letter(own, drawn)) {
+            self.confidence.drew_another();
+        }
+        let is_judged = was_shown || self.confidence.has_credit();
+        if is_judged { self.failed() } else { self.doubt() }
     }
 
     /// `key` drew this; with credit for an epoch, as was predicted. Gives the ink of a letter that shows it.

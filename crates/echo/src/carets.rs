@@ -72,6 +72,11 @@ impl Carets {
         }
     }
 
+    pub(crate) fn bytes(&self) -> usize {
+        self.known.capacity() * size_of::<Caret>()
+            + self.known.iter().map(|caret| caret.field.bytes()).sum::<usize>()
+    }
+
     /// The next key is not typed where the last one was.
     pub(crate) fn moved(&mut self) {
         self.bootstrap.forget();

@@ -174,7 +174,8 @@ impl Echo {
     pub fn memory(&self) -> usize {
         let line = self.line.as_ref().map_or(0, Line::bytes);
         let outstanding = self.outstanding.capacity() * size_of::<Outstanding>();
-        self.glyphs.bytes() + line + outstanding + self.confidence.bytes() + size_of::<Self>()
+        let learned = self.glyphs.bytes() + self.carets.bytes() + self.confidence.bytes();
+        learned + line + outstanding + size_of::<Self>()
     }
 
     fn interrupt(&mut self) {

@@ -5,6 +5,7 @@
 //!
 //! The one invariant: nothing of a masked field stays.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use zeroize::Zeroizing;
@@ -12,6 +13,7 @@ use zeroize::Zeroizing;
 use crate::caret::{Caret, Kind};
 use crate::ink::{Blend, Inks, ink_of, is_same_ink};
 use crate::key::Key;
+use crate::pitch::{At, Pitch};
 use crate::plane::Plane;
 use crate::shape::Shape;
 
@@ -37,6 +39,8 @@ struct Glyph {
     after: Option<Key>,
     uses: u32,
     used: u64,
+    /// Where this was drawn: where the pen was least far beyond a column, as far as is known, and where most.
+    drawn: (At, At),
     /// It was drawn in an epoch that was confirmed already.
     is_proven: bool,
 }
@@ -48,6 +52,7 @@ pub(crate) struct Place {
     /// The colour of the letters before, where there are any.
     pub(crate) ink: Option<u32>,
     pub(crate) after: Option<Key>,
+    pub(crate) at: At,
 }
 
 impl Glyphs {
@@ -56,9 +61,18 @@ impl Glyphs {
         let glyphs = self.by_key.get(&((caret.height, caret.kind), key))?;
         let fits = |glyph: &Glyph| glyph.paper == place.paper && glyph.has_ink(place);
         let is_after = |glyph: &Glyph| glyph.after.is_some() && glyph.after == place.after;
-        let rank = |glyph: &&Glyph| (fits(glyph), is_after(glyph), glyph.uses, glyph.used);
+        let pitch = &caret.field.pitch;
+        let rank = |glyph: &&Glyph| {
+            let far = (glyph.misses(pitch, place.at).abs() * PHASES).round() as u32;
+            (fits(glyph), Reverse(far), is_after(glyph), glyph.uses, glyph.used)
+        };
         let glyph = glyphs.iter().max_by_key(rank)?;
+        if caret.field.is_proportional() && !is_after(glyph) && !is_sole(glyphs, key, place) {
+            return None;
+        }
         let picture = glyph.picture.unpacked();
+        let misses = glyph.misses(pitch, place.at);
+        let picture = if misses == 0.0 { picture } else { picture.shifted(misses, glyph.paper) };
         Some(if fits(glyph) { picture } else { self.inked(glyph, &picture, place) })
     }
 
@@ -89,6 +103,7 @@ impl Glyphs {
         let glyphs = self.by_key.entry(((caret.height, caret.kind), key)).or_default();
         if let Some(known) = glyphs.iter_mut().find(|known| known.picture.is(picture)) {
             (known.uses, known.used, known.after) = (known.uses.saturating_add(1), used, place.after);
+            known.drawn_at(&caret.field.pitch, place.at);
             let was_proven = known.is_proven;
             known.is_proven |= proves;
             return was_proven;
@@ -101,7 +116,8 @@ impl Glyphs {
         }
         self.bytes += packed.bytes();
         let (paper, ink, after) = (place.paper, ink_of(picture, place.paper), place.after);
-        glyphs.push(Glyph { picture: packed, paper, ink, after, uses: 1, used, is_proven: proves });
+        let drawn = (place.at, place.at);
+        glyphs.push(Glyph { picture: packed, paper, ink, after, uses: 1, used, drawn, is_proven: proves });
         while self.bytes > MAX_GLYPHS {
             self.forget_oldest();
         }
@@ -140,7 +156,40 @@ impl Glyphs {
     }
 }
 
+/// Whether `key` draws about the same after letters that it was not seen after. Letters are moved towards their
+/// neighbours, capitals most of all, and reach into the blank after them.
+fn is_sole(glyphs: &[Glyph], key: Key, place: Place) -> bool {
+    let widths = || glyphs.iter().map(|glyph| glyph.picture.width);
+    let uses = glyphs.iter().map(|glyph| glyph.uses).sum::<u32>();
+    let is_unlike = place.after.is_some_and(|after| after.modifiers != key.modifiers);
+    match key.is_space() {
+        true => glyphs.len() == 1 && uses > 2,
+        false => widths().min() == widths().max() && uses > 1 && !is_unlike,
+    }
+}
+
 impl Glyph {
+    /// How far right of where it was drawn it is wanted, by a fraction of a column.
+    fn misses(&self, pitch: &Pitch, at: At) -> f32 {
+        let (Some(least), Some(most), Some(offset)) =
+            (pitch.offset(self.drawn.0), pitch.offset(self.drawn.1), pitch.offset(at))
+        else {
+            return 0.0;
+        };
+        offset - offset.clamp(least.min(most), most.max(least))
+    }
+
+    /// It was drawn there, too.
+    fn drawn_at(&mut self, pitch: &Pitch, at: At) {
+        let offset = |at: At| pitch.offset(at);
+        match (offset(self.drawn.0), offset(self.drawn.1), offset(at)) {
+            (Some(least), _, Some(own)) if own < least => self.drawn.0 = at,
+            (_, Some(most), Some(own)) if own > most => self.drawn.1 = at,
+            (None, _, Some(_)) | (_, None, Some(_)) => self.drawn = (at, at),
+            _ => {}
+        }
+    }
+
     /// Whether its ink is what is written with there: the same hue, about as strong.
     fn has_ink(&self, place: Place) -> bool {
         match (self.ink, place.ink) {
@@ -203,12 +252,16 @@ const ENTRY: usize = 96;
 /// Glyphs of one key: in other colours, beside other letters.
 const VARIANTS: usize = 6;
 
+/// Parts of a column in which letters are told apart.
+const PHASES: f32 = 8.0;
+
 /// Colours of one glyph.
 const COLOURS: usize = 160;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pitch::Along;
     use crate::plane::mixed;
 
     const PAPER: u32 = 0xff10_2030;
@@ -219,7 +272,7 @@ mod tests {
     }
 
     fn place(paper: u32, ink: Option<u32>) -> Place {
-        Place { paper, ink, after: None }
+        Place { paper, ink, after: None, at: At::new(Along::begin(0), 0) }
     }
 
     /// A figure in three shades, another for each number.

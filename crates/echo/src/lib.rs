@@ -43,6 +43,7 @@ mod key;
 mod line;
 mod masked;
 mod overlay;
+mod pitch;
 mod plane;
 mod shape;
 mod text;

@@ -13,6 +13,7 @@ use wayferry_pixels::{Content, Rect, Size};
 use crate::caret::Caret;
 use crate::glyphs::{Glyphs, Place};
 use crate::key::{Does, Key};
+use crate::pitch::{Along, At};
 use crate::plane::Plane;
 
 /// The line that the caret is in.
@@ -33,6 +34,8 @@ pub(crate) struct Line {
     pub(crate) unknown: Option<usize>,
     /// Ink of the last letter.
     pub(crate) ink: Option<u32>,
+    /// Letters between where the caret was found and the pen.
+    pub(crate) along: Along,
 }
 
 /// What a key would change.
@@ -61,7 +64,8 @@ impl Line {
         let (rect, pen) = strip_around(content.size(), caret, x, y)?;
         let strip = Plane::read(content, rect)?;
         let (left, right) = (VecDeque::new(), Vec::new());
-        Some(Self { rect, strip, pen, left, right, after: None, unknown: None, ink: None })
+        let along = Along::begin(x);
+        Some(Self { rect, strip, pen, left, right, after: None, unknown: None, ink: None, along })
     }
 
     /// Whether the strip should be laid anew around the pen.
@@ -84,9 +88,14 @@ impl Line {
         rows().all(|row| rows().next() == Some(row))
     }
 
+    /// The pen's column on the surface.
+    pub(crate) fn column(&self) -> u32 {
+        self.rect.x + self.pen as u32
+    }
+
     /// The caret's top left pixel on the surface.
     pub(crate) fn corner(&self, caret: &Caret) -> (u32, u32) {
-        (self.rect.x + self.pen as u32, self.rect.y + caret.rows.start as u32)
+        (self.column(), self.rect.y + caret.rows.start as u32)
     }
 
     /// What the letters are written on.
@@ -114,7 +123,8 @@ impl Line {
 
     /// Where the next letter is written, and with what.
     pub(crate) fn place(&self, caret: &Caret) -> Place {
-        Place { paper: self.paper(caret), ink: self.ink, after: self.after }
+        let at = At::new(self.along, self.column());
+        Place { paper: self.paper(caret), ink: self.ink, after: self.after, at }
     }
 
     /// Does what `key` is likely to do; `None`, and nothing done, where that is not known.
@@ -130,12 +140,13 @@ impl Line {
 
     fn write(&mut self, key: Key, caret: &Caret, glyphs: &Glyphs) -> Option<Step> {
         let place = self.place(caret);
-        let cell = caret.field.cell();
+        let cell = caret.field.advance(self.along, self.column());
         let glyph = match cell {
             Some(cell) if key.is_space() => Some(Plane::filled(cell, caret.height, place.paper)),
             _ => glyphs.find(caret, key, place),
         };
-        let advance = cell.or(glyph.as_ref().map(Plane::width))?;
+        let own = glyph.as_ref().map(Plane::width).filter(|_| !caret.field.pitch.is_known());
+        let advance = cell.or(own)?;
         let (pen, next) = (self.pen, self.pen + advance);
         let is_past = |wrap: u32| self.rect.x + (next + caret.width) as u32 >= wrap;
         if next + caret.width > self.strip.width() || caret.field.wrap.is_some_and(is_past) {
@@ -169,6 +180,15 @@ impl Line {
         self.left.push_back(advance);
         self.after = key;
         self.pen += advance;
+        self.along = self.along.on(1);
+    }
+
+    /// The pen has moved back over a letter.
+    fn went_back(&mut self, advance: usize) {
+        self.left.pop_back();
+        self.after = None;
+        self.pen -= advance;
+        self.along = self.along.back().unwrap_or(Along::begin(self.column()));
     }
 
     fn take_back(&mut self, caret: &Caret) -> Option<Step> {
@@ -180,9 +200,7 @@ impl Line {
         }
         self.strip.shift(pen..end, pen - advance);
         self.strip.fill(end - advance..end, 0..caret.height, paper);
-        self.left.pop_back();
-        self.after = None;
-        self.pen = pen - advance;
+        self.went_back(advance);
         self.unknown = self.unknown.filter(|unknown| *unknown < self.pen);
         let moved = (pen, -(advance as isize));
         Some(Step { columns: self.pen..end.max(pen + caret.width), cell: None, moved })
@@ -193,18 +211,17 @@ impl Line {
         if self.unknown.is_some_and(|unknown| self.pen - advance <= unknown) {
             return None;
         }
-        self.left.pop_back();
-        self.after = None;
         if self.right.len() < MAX_BEHIND {
             self.right.push(advance);
         }
-        self.pen -= advance;
+        self.went_back(advance);
         Some(Step { columns: self.pen..self.pen + advance + caret.width, cell: None, moved: (0, 0) })
     }
 
     fn step_right(&mut self, caret: &Caret) -> Option<Step> {
         let on_ink = || self.end(caret, self.paper(caret)) > self.pen;
-        let advance = self.right.last().copied().or_else(|| caret.field.cell().filter(|_| on_ink()))?;
+        let cell = || caret.field.advance(self.along, self.column());
+        let advance = self.right.last().copied().or_else(|| cell().filter(|_| on_ink()))?;
         if self.pen + advance + caret.width > self.strip.width() {
             return None;
         }

@@ -129,6 +129,24 @@ impl Plane {
         }
     }
 
+    /// The same so far to the right, less than a column or two: what is drawn between two columns is in both.
+    pub(crate) fn shifted(&self, by: f32, paper: u32) -> Self {
+        let (whole, part) = (by.floor(), by - by.floor());
+        let mut shifted = Self::filled(self.width, self.height(), paper);
+        for y in 0..self.height() {
+            let at = |x: isize| {
+                usize::try_from(x).ok().filter(|x| *x < self.width).map_or(paper, |x| self.pixel(x, y))
+            };
+            for (x, pixel) in (0..).zip(shifted.row_mut(y, 0..self.width)) {
+                let from = x - whole as isize;
+                let (own, left) = (channels(at(from)), channels(at(from - 1)));
+                let mix = |channel: usize| own[channel] as f32 * (1.0 - part) + left[channel] as f32 * part;
+                *pixel = mixed([0, 1, 2].map(|channel| mix(channel).round() as i32));
+            }
+        }
+        shifted
+    }
+
     /// The colour that most pixels of these columns have, of the first few that are met.
     pub(crate) fn paper(&self, columns: Range<usize>) -> u32 {
         most(self.rows(columns).flatten().copied()).map_or(OPAQUE, |(pixel, _)| pixel)

@@ -38,18 +38,32 @@ impl Shape {
 
     /// How alike two shapes are: one when they are equal, about zero when they have nothing in common.
     pub(crate) fn likeness(&self, other: &Self) -> f32 {
+        let [left, own, right] = self.products(other);
+        own.max(left).max(right)
+    }
+
+    /// The same, one of them moved by half a column perhaps.
+    pub(crate) fn likeness_between(&self, other: &Self) -> f32 {
+        let [left, own, right] = self.products(other);
+        // What is drawn between two columns is the mean of both, whose length the product with itself tells.
+        let [_, _, beside] = self.products(self);
+        let half = (own + left.max(right)) / 2.0 / ((1.0 + beside) / 2.0).max(f32::EPSILON).sqrt();
+        own.max(left).max(right).max(half)
+    }
+
+    /// The products of two shapes, one of them moved to the left by a column, where it is, and to the right.
+    fn products(&self, other: &Self) -> [f32; 3] {
         let (height, others) = (self.ink.len() / self.width, other.ink.len() / other.width);
         if height != others || self.width.abs_diff(other.width) > 1 {
-            return 0.0;
+            return [0.0; 3];
         }
-        let moved = |by: isize| {
+        [-1, 0, 1].map(|by: isize| {
             let (from, to) = ((-by).max(0) as usize, by.max(0) as usize);
             let width = (self.width - from.min(self.width)).min(other.width - to.min(other.width));
             let rows = self.ink.chunks_exact(self.width).zip(other.ink.chunks_exact(other.width));
             let products = rows.flat_map(|(a, b)| a[from..from + width].iter().zip(&b[to..to + width]));
             products.map(|(a, b)| a * b).sum::<f32>()
-        };
-        moved(0).max(moved(1)).max(moved(-1))
+        })
     }
 
     pub(crate) fn bytes(&self) -> usize {

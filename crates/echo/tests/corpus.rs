@@ -19,7 +19,7 @@ const RETURN: u16 = 28;
 
 /// At least so many of a hundred keys are shown at once at a round trip of 100 ms, and of those so many are exact: with
 /// nothing learned before, and after the same was typed once.
-const FLOORS: [(&str, f64, f64, f64); 16] = [
+const FLOORS: [(&str, f64, f64, f64); 17] = [
     ("tuned/foot-bash", 73.0, 100.0, 85.0),
     ("tuned/foot-fish", 71.0, 20.0, 83.0),
     ("tuned/foot-nano", 85.5, 100.0, 94.0),
@@ -27,10 +27,11 @@ const FLOORS: [(&str, f64, f64, f64); 16] = [
     ("tuned/foot-vim-code", 66.0, 70.0, 80.0),
     ("tuned/mousepad", 85.5, 100.0, 94.0),
     ("tuned/weston-bash", 73.0, 100.0, 83.0),
-    ("held/entry", 36.0, 87.0, 43.0),
     ("held/foot-bash", 75.0, 98.0, 87.0),
+    ("held/foot-german", 69.0, 100.0, 88.0),
     ("held/foot-nano", 84.0, 98.0, 92.0),
     ("held/foot-python", 62.0, 99.0, 79.0),
+    ("held/foot-scaled", 74.0, 98.0, 86.0),
     ("held/foot-underline", 75.0, 97.0, 87.0),
     ("held/foot-vim", 67.0, 97.0, 74.0),
     ("held/mousepad", 78.0, 98.0, 86.0),
@@ -48,6 +49,28 @@ fn programs_show_what_the_table_says() {
         assert!(cold.exact >= exact, "{name}: {:.1} % exact, expected {exact}", cold.exact);
         let again = Figures::of(&again(&recording, &mut echo, 100));
         assert!(again.shown >= warm, "{name}: {:.1} % shown when warm, expected {warm}", again.shown);
+    }
+}
+
+/// Of text that advances by fractions of a pixel at least so many of a hundred keys are shown at once, and no more than
+/// two of a hundred of these are wrong; so in proportional fonts, where less is shown.
+#[test]
+fn fractions_and_proportional_fonts_are_seldom_predicted_wrong() {
+    let cases = [
+        ("tuned/firefox-mono", 79.0),
+        ("tuned/firefox-serif", 0.0),
+        ("tuned/mousepad-sans", 54.0),
+        ("held/firefox-mono", 77.0),
+        ("held/firefox-sans", 0.0),
+        ("held/firefox-scaled", 81.0),
+        ("held/mousepad-serif", 58.0),
+        ("held/entry", 8.0),
+    ];
+    for (name, floor) in cases {
+        let Figures { keys, shown, wrong, .. } =
+            Figures::of(&played(&Recording::named(name), &mut Echo::new(), 100));
+        assert!(shown >= floor, "{name}: {shown:.1} % shown, expected {floor}");
+        assert!(wrong as f64 <= shown * keys as f64 / 5000.0, "{name}: {wrong} of {keys} keys wrong");
     }
 }
 
@@ -100,7 +123,10 @@ fn a_wrong_picture_goes_with_the_answer() {
     for recording in ["tuned", "held"].iter().flat_map(|half| Recording::all(half)) {
         for round_trip in ROUND_TRIPS {
             let played = played(&recording, &mut Echo::new(), round_trip);
-            assert!(played.longest <= Duration::from_millis(60), "{}: {:?}", recording.name, played.longest);
+            // A key is late after twice what most of a program's answers take: in a browser, longer than in the others.
+            let longest = if recording.name.starts_with("firefox") { 120 } else { 60 };
+            let longest = Duration::from_millis(longest);
+            assert!(played.longest <= longest, "{}: {:?}", recording.name, played.longest);
         }
     }
 }
