@@ -170,6 +170,12 @@ impl Echo {
         self.show()
     }
 
+    /// The strip of the surface in which what is drawn lies, until the next content or [`Self::forget`]; none while the
+    /// line is not known.
+    pub fn strip(&self) -> Option<Rect> {
+        self.line.as_ref().map(|line| line.rect)
+    }
+
     /// Bytes that are kept for this surface.
     pub fn memory(&self) -> usize {
         let line = self.line.as_ref().map_or(0, Line::bytes);
