@@ -26,6 +26,7 @@ use super::objects::Objects;
 use super::ops::{self, known};
 use super::painting::Painting;
 use super::peer::Peer;
+use super::predict::Wishes;
 use super::put_off::PutOff;
 use super::shm::Shm;
 use super::state::State;
@@ -52,6 +53,9 @@ pub struct Config {
     pub cursor_theme: String,
     /// Put before every window's title.
     pub title_prefix: String,
+    /// When what is typed is drawn before it is answered. Without an app side that says which keys a commit answers,
+    /// this is to be never.
+    pub predict: Wishes,
     /// Nominal cursor size in pixels at scale 1; default `$XCURSOR_SIZE`, else 24.
     pub cursor_size: u32,
 }
@@ -66,6 +70,7 @@ impl Default for Config {
             allow: None,
             cursor_theme: std::env::var("XCURSOR_THEME").unwrap_or_else(|_| "default".to_owned()),
             title_prefix: String::new(),
+            predict: Wishes::default(),
             cursor_size: size.filter(|size| (1..=512).contains(size)).unwrap_or(24),
         }
     }
@@ -106,6 +111,7 @@ impl Connection {
         let state = State::new(
             Cursors::new(config.cursor_theme.clone(), config.cursor_size),
             Captions::new(&config.title_prefix),
+            config.predict.of(None),
         );
         let mut connection = Self {
             config,
@@ -159,6 +165,10 @@ impl Connection {
         }
         let outcome = self.draw_veils(is_stale);
         self.settle(outcome);
+        if is_stale {
+            let outcome = self.forget_predictions();
+            self.settle(outcome);
+        }
     }
 
     /// Gives a window a title, if the compositor knows it.
@@ -329,7 +339,7 @@ impl Connection {
             return Some(Time::ZERO);
         }
         let frames = self.surfaces.values().filter_map(Surface::hidden_at);
-        frames.chain(self.state.keyboards.next_beat()).min()
+        frames.chain(self.state.keyboards.next_beat()).chain(self.state.predictions.next_timeout()).min()
     }
 
     /// Does what is due.
@@ -350,6 +360,8 @@ impl Connection {
         for keyboard in self.state.keyboards.beats(now) {
             self.tell(&ToApp::KeysHeld { keyboard });
         }
+        let outcome = self.predict_in_time(now);
+        self.settle(outcome);
         self.pump(now);
     }
 

@@ -102,6 +102,7 @@ impl Connection {
                 self.on_feedback(now, surface, unit, name, &args);
                 Ok(())
             }
+            (Own::Leaf, "release") => self.on_leaf_released(now, id),
             (Own::Buffer(surface), "release") => {
                 if let Some(surface) = self.surfaces.get_mut(&surface) {
                     surface.pool.released(id);

@@ -36,6 +36,7 @@ mod ops;
 mod painting;
 mod peer;
 mod pings;
+mod predict;
 mod presses;
 mod put_off;
 mod requests;
@@ -54,6 +55,7 @@ mod waiting;
 mod watcher;
 
 pub use connection::{Config, Connection};
+pub use predict::{Predict, Wishes};
 pub use share::Taken;
 pub use turn::Room;
 pub use watcher::Watcher;

@@ -81,6 +81,8 @@ pub(crate) enum Own {
     Feedback(WireId, u64),
     /// A buffer of this surface.
     Buffer(WireId),
+    /// A buffer of what predictions are drawn on.
+    Leaf,
     /// A child of a dead object, which was destroyed at once.
     Orphan,
 }

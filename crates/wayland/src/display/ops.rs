@@ -45,6 +45,7 @@ pub(crate) const SUBCOMPOSITOR_GET_SUBSURFACE: u16 = 1;
 pub(crate) const SUBSURFACE_DESTROY: u16 = 0;
 pub(crate) const SUBSURFACE_SET_POSITION: u16 = 1;
 pub(crate) const SUBSURFACE_PLACE_ABOVE: u16 = 2;
+pub(crate) const SUBSURFACE_SET_SYNC: u16 = 4;
 pub(crate) const SUBSURFACE_SET_DESYNC: u16 = 5;
 pub(crate) const VIEWPORTER_GET_VIEWPORT: u16 = 1;
 pub(crate) const VIEWPORT_DESTROY: u16 = 0;
@@ -107,6 +108,7 @@ mod tests {
             ("wl_subsurface", "destroy", SUBSURFACE_DESTROY),
             ("wl_subsurface", "set_position", SUBSURFACE_SET_POSITION),
             ("wl_subsurface", "place_above", SUBSURFACE_PLACE_ABOVE),
+            ("wl_subsurface", "set_sync", SUBSURFACE_SET_SYNC),
             ("wl_subsurface", "set_desync", SUBSURFACE_SET_DESYNC),
             ("wp_viewporter", "get_viewport", VIEWPORTER_GET_VIEWPORT),
             ("wp_viewport", "destroy", VIEWPORT_DESTROY),

@@ -9,6 +9,7 @@ use super::drags::Drags;
 use super::images::Images;
 use super::keyboard::Keyboards;
 use super::pings::Pings;
+use super::predict::{Predict, Predictions};
 use super::presses::Presses;
 use super::veil::Veils;
 
@@ -22,15 +23,17 @@ pub(super) struct State {
     pub(super) captions: Captions,
     pub(super) drags: Drags,
     pub(super) pings: Pings,
+    pub(super) predictions: Predictions,
     pub(super) presses: Presses,
     pub(super) veils: Veils,
 }
 
 impl State {
-    pub(super) fn new(cursors: Cursors, captions: Captions) -> Self {
+    pub(super) fn new(cursors: Cursors, captions: Captions, predict: Predict) -> Self {
         let (keyboards, images, pings) = (Keyboards::default(), Images::default(), Pings::default());
         let presses = Presses::default();
         let (captures, drags, veils) = (Captures::default(), Drags::default(), Veils::default());
-        Self { keyboards, cursors, images, captures, captions, drags, pings, presses, veils }
+        let predictions = Predictions::new(predict);
+        Self { keyboards, cursors, images, captures, captions, drags, pings, predictions, presses, veils }
     }
 }

@@ -77,23 +77,38 @@ pub(super) enum Lost {
 pub(super) struct Extent {
     /// Pixels per unit.
     pub(super) scale: i32,
-    /// Width and height are exchanged.
-    pub(super) is_turned: bool,
+    /// How it is turned and mirrored, `wl_output.transform`.
+    pub(super) transform: i32,
     /// The size itself, where there is a viewport.
     pub(super) destination: Option<[i32; 2]>,
+    /// Only a part of the pixels is shown.
+    pub(super) is_cropped: bool,
 }
 
 impl Default for Extent {
     fn default() -> Self {
-        Self { scale: 1, is_turned: false, destination: None }
+        Self { scale: 1, transform: 0, destination: None, is_cropped: false }
     }
 }
 
 impl Extent {
     /// How large a surface with so many pixels is.
     pub(super) fn of(self, [width, height]: [i32; 2]) -> [i32; 2] {
-        let pixels = if self.is_turned { [height, width] } else { [width, height] };
+        // Those by a quarter have odd numbers.
+        let pixels = if self.transform % 2 != 0 { [height, width] } else { [width, height] };
         self.destination.unwrap_or_else(|| pixels.map(|side| side / self.scale.max(1)))
+    }
+
+    /// How many pixels are a unit of the surface, if all of them are shown, upright and alike.
+    pub(super) fn even_scale(self, pixels: Size) -> Option<u32> {
+        let scale = u32::try_from(self.scale).ok().filter(|scale| *scale > 0)?;
+        let sides = [pixels.width(), pixels.height()];
+        let units = sides.map(|side| (side / scale).cast_signed());
+        let is_even = sides.iter().all(|side| side % scale == 0)
+            && self.transform == 0
+            && !self.is_cropped
+            && self.destination.is_none_or(|sides| sides == units);
+        is_even.then_some(scale)
     }
 }
 

@@ -87,7 +87,10 @@ impl Connection {
             self.settle(outcome);
         }
         self.show_told(now);
-        while self.late_key().is_some() {}
+        while let Some(key) = self.late_key() {
+            let outcome = self.predict_late(now, key);
+            self.settle(outcome);
+        }
         self.acknowledge();
     }
 
@@ -371,10 +374,10 @@ impl Connection {
         }
         state.into_iter().try_for_each(|request| self.perform(request))?;
         let Some(id) = self.objects.live(unit.surface) else { return Ok(()) };
-        if !self.attach(id, unit)? {
+        let Some(changed) = self.attach(id, unit)? else {
             // What was said waits for the commit that brings the whole content again.
             return self.skip(unit);
-        }
+        };
         let Some(surface) = self.surfaces.get_mut(&unit.surface) else { return Ok(()) };
         if std::mem::take(&mut surface.uncovered) {
             self.send(id, ops::SURFACE_DAMAGE, ints(&[0, 0, i32::MAX, i32::MAX]))?;
@@ -387,7 +390,13 @@ impl Connection {
         if unit.feedback {
             self.ask_feedback(id, unit)?;
         }
+        match unit.content {
+            UnitContent::Keep => {}
+            UnitContent::None => self.disturb_predictions(now)?,
+            UnitContent::Update(_) => self.predict_content(now, unit.surface, &changed, unit.answered)?,
+        }
         self.send(id, ops::SURFACE_COMMIT, vec![])?;
+        self.lay_apart(unit.surface)?;
         if let Some(beat) = self.peer.beat.take() {
             self.tell(&ToApp::Beat { time_ns: self.clock_ns(beat) });
         }
@@ -404,10 +413,10 @@ impl Connection {
         Ok(())
     }
 
-    /// Brings the content of the unit to the compositor. Returns whether it is to be committed: what it builds on may
-    /// have been dropped.
-    fn attach(&mut self, id: u32, unit: &Unit) -> Result<bool, End> {
-        let Some(mut surface) = self.surfaces.remove(&unit.surface) else { return Ok(true) };
+    /// Brings the content of the unit to the compositor. Returns where it is different, if it is to be committed: what
+    /// it builds on may have been dropped.
+    fn attach(&mut self, id: u32, unit: &Unit) -> Result<Option<Region>, End> {
+        let Some(mut surface) = self.surfaces.remove(&unit.surface) else { return Ok(Some(Region::new())) };
         let outcome = self.attach_to(id, unit, &mut surface);
         self.surfaces.insert(unit.surface, surface);
         outcome
@@ -418,7 +427,7 @@ impl Connection {
         id: u32,
         unit: &Unit,
         surface: &mut super::surface::Surface,
-    ) -> Result<bool, End> {
+    ) -> Result<Option<Region>, End> {
         let ((x, y), wire) = (unit.offset, unit.surface);
         // wl_surface, version 5: the offset has a request of its own, and attach must not carry it.
         let attach_offset = if surface.version >= 5 { (0, 0) } else { (x, y) };
@@ -433,9 +442,9 @@ impl Connection {
                 for unit in std::mem::take(&mut surface.awaiting) {
                     self.tell(&ToApp::Discarded { surface: wire, unit });
                 }
-                return self.send(id, ops::SURFACE_ATTACH, place(0)).map(|()| true);
+                return self.send(id, ops::SURFACE_ATTACH, place(0)).map(|()| Some(Region::new()));
             }
-            UnitContent::Keep if !moves_by_attach(unit, surface.version) => return Ok(true),
+            UnitContent::Keep if !moves_by_attach(unit, surface.version) => return Ok(Some(Region::new())),
             UnitContent::Keep => Default::default(),
             UnitContent::Update(seq) => {
                 let begun = self.config.probe.begin();
@@ -446,7 +455,7 @@ impl Connection {
                 }
                 self.config.probe.end(begun, Stage::Decode, (wire, seq.0), pixel_bytes(surface, &changed));
                 if missing {
-                    return Ok(false);
+                    return Ok(None);
                 }
                 for buffer in self.memory.make_room(surface, &mut self.surfaces) {
                     self.destroy_buffer(buffer)?;
@@ -455,7 +464,7 @@ impl Connection {
             }
         };
         let begun = self.config.probe.begin();
-        let Some(content) = &surface.content else { return Ok(true) };
+        let Some(content) = &surface.content else { return Ok(Some(changed)) };
         let format = self.globals.shown(content.format());
         let (buffer, useless) = surface.pool.take(content, format, |spec| {
             self.make_buffer(Own::Buffer(unit.surface), &spec).map_err(Fault::End)
@@ -465,7 +474,8 @@ impl Connection {
         }
         self.send(id, ops::SURFACE_ATTACH, place(buffer))?;
         if surface.version < 4 && !changed.is_empty() {
-            return self.send(id, ops::SURFACE_DAMAGE, ints(&[0, 0, i32::MAX, i32::MAX])).map(|()| true);
+            self.send(id, ops::SURFACE_DAMAGE, ints(&[0, 0, i32::MAX, i32::MAX]))?;
+            return Ok(Some(changed));
         }
         for rect in changed.rects() {
             // Sides are at most 2¹⁴.
@@ -475,7 +485,7 @@ impl Connection {
         if let UnitContent::Update(seq) = unit.content {
             self.config.probe.end(begun, Stage::Commit, (wire, seq.0), pixel_bytes(surface, &changed));
         }
-        Ok(true)
+        Ok(Some(changed))
     }
 
     /// A surface goes, or goes elsewhere: its parent's next commit has what it covered drawn again. Compositors that do

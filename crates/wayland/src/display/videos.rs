@@ -74,6 +74,11 @@ impl Videos {
         Ok(decoded)
     }
 
+    /// Whether there are none.
+    pub(super) fn are_none(&self) -> bool {
+        self.videos.is_empty()
+    }
+
     /// Forgets all.
     pub(super) fn clear(&mut self) {
         self.videos.clear();

@@ -72,10 +72,10 @@ macro_rules! handlers {
                 Seat: app,
                 Pointer: app display,
                 Keyboard: app display,
-                Touch: app,
+                Touch: app display,
                 CursorShape: display,
                 Constraint: app,
-                TextInput: app,
+                TextInput: app display,
                 Timestamps: app,
             }
             tablets {

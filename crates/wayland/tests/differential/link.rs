@@ -172,6 +172,7 @@ impl Through {
             probe: wayferry_wayland::trace::Probe::default(),
             workers: wayferry_wayland::workers::Workers::default(),
             allow: None,
+            predict: display::Wishes::all(display::Predict::Always),
         };
         let now = Time::from_millis(1000);
         let mut through = Self {

@@ -26,7 +26,7 @@ impl Handles for Keyboard {
 
     fn ended(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
         connection.state.keyboards.remove(object);
-        Ok(())
+        connection.predict_no_more(object)
     }
 
     fn event(&self, connection: &mut Connection, event: Event<'_>) -> Result<(), End> {
@@ -36,18 +36,39 @@ impl Handles for Keyboard {
             ("key", [_, _, Arg::Uint(key), Arg::Uint(pressed)]) => {
                 keyboards.key(now, keyboard, *key, *pressed != 0);
                 if *pressed != 0 {
-                    state.presses.press();
+                    let number = state.presses.press();
+                    connection.predict_key(now, keyboard, (number, *key))?;
                 }
             }
-            ("enter", [_, _, Arg::Array(keys)]) => keyboards.enter(now, keyboard, keys),
-            ("leave", _) => keyboards.leave(now, keyboard),
+            ("enter", [_, Arg::Object(surface), Arg::Array(keys)]) => {
+                keyboards.enter(now, keyboard, keys);
+                if let Some(surface) = connection.objects.wire_of(*surface) {
+                    connection.predict_for(keyboard, surface)?;
+                }
+            }
+            ("leave", _) => {
+                keyboards.leave(now, keyboard);
+                connection.predict_no_more(keyboard)?;
+            }
+            (
+                "modifiers",
+                [_, Arg::Uint(pressed), Arg::Uint(latched), Arg::Uint(locked), Arg::Uint(group)],
+            ) => {
+                connection.predict_with(keyboard, [*pressed, *latched, *locked, *group]);
+            }
             _ => {}
         }
         Ok(())
     }
 
     fn is_news(&self, connection: &mut Connection, object: WireId, hash: u128) -> bool {
-        connection.state.keyboards.is_news(object, hash)
+        let is_news = connection.state.keyboards.is_news(object, hash);
+        if is_news {
+            // The same keys are other letters now.
+            let outcome = connection.forget_predictions();
+            connection.settle(outcome);
+        }
+        is_news
     }
 }
 
@@ -57,6 +78,38 @@ pub(super) struct Pointer;
 impl Handles for Pointer {
     fn ended(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
         connection.forget_cursor(object)
+    }
+
+    fn event(&self, connection: &mut Connection, event: Event<'_>) -> Result<(), End> {
+        if event.name == "button" { connection.disturb_predictions(event.now) } else { Ok(()) }
+    }
+}
+
+/// `wl_touch`.
+pub(super) struct Touch;
+
+impl Handles for Touch {
+    fn event(&self, connection: &mut Connection, event: Event<'_>) -> Result<(), End> {
+        if event.name == "down" { connection.disturb_predictions(event.now) } else { Ok(()) }
+    }
+}
+
+/// `zwp_text_input_v3` and `zwp_text_input_v1`: what a field is for, and text that no key of a keyboard is.
+pub(super) struct TextInput;
+
+impl Handles for TextInput {
+    fn sent(&self, connection: &mut Connection, asked: Asked<'_>) {
+        connection.predict_field(asked.request.object, asked.desc.name, &asked.request.args);
+    }
+
+    fn ended(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
+        connection.predict_without_field(object);
+        Ok(())
+    }
+
+    fn event(&self, connection: &mut Connection, event: Event<'_>) -> Result<(), End> {
+        let composes = ["preedit_string", "commit_string", "delete_surrounding_text"].contains(&event.name);
+        if composes { connection.disturb_predictions(event.now) } else { Ok(()) }
     }
 }
 

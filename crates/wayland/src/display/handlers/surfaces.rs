@@ -34,10 +34,7 @@ impl Handles for Surface {
         let Some(surface) = connection.surfaces.get_mut(&asked.request.object) else { return };
         match (asked.desc.name, args) {
             ("set_buffer_scale", [Arg::Int(scale)]) => surface.extent.scale = *scale,
-            // Those by a quarter have odd numbers.
-            ("set_buffer_transform", [Arg::Int(transform)]) => {
-                surface.extent.is_turned = *transform % 2 != 0;
-            }
+            ("set_buffer_transform", [Arg::Int(transform)]) => surface.extent.transform = *transform,
             _ => {}
         }
     }
@@ -52,6 +49,7 @@ impl Handles for Surface {
     }
 
     fn ended(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
+        connection.predict_without(object)?;
         let Some(mut surface) = connection.surfaces.remove(&object) else { return Ok(()) };
         connection.uncover(&surface);
         connection.updates.destroy(object);
@@ -93,6 +91,8 @@ impl Handles for Subcompositor {
         if let Some((child, parent)) = made_child(asked) {
             place(connection, child, Some(parent));
             let outcome = connection.raise_veil(parent, child);
+            connection.settle(outcome);
+            let outcome = connection.raise_sheet(parent, child);
             connection.settle(outcome);
         }
     }
@@ -144,7 +144,8 @@ impl Handles for Viewport {
             ("set_destination", [Arg::Int(width), Arg::Int(height)]) => {
                 surface.extent.destination = (*width > 0 && *height > 0).then_some([*width, *height]);
             }
-            ("destroy", _) => surface.extent.destination = None,
+            ("set_source", [_, _, Arg::Fixed(width), _]) => surface.extent.is_cropped = *width > 0,
+            ("destroy", _) => (surface.extent.destination, surface.extent.is_cropped) = (None, false),
             _ => {}
         }
     }

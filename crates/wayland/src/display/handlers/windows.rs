@@ -45,8 +45,15 @@ pub(super) struct Toplevel;
 
 impl Handles for Toplevel {
     fn before(&self, connection: &mut Connection, asked: Asked<'_>, args: &mut [Arg]) {
-        if let ("set_title", [Arg::Str(Some(title))]) = (asked.desc.name, args) {
-            *title = connection.state.captions.set(asked.request.object, title);
+        match (asked.desc.name, args) {
+            ("set_title", [Arg::Str(Some(title))]) => {
+                *title = connection.state.captions.set(asked.request.object, title);
+            }
+            ("set_app_id", [Arg::Str(Some(app_id))]) => {
+                let outcome = connection.predict_as(app_id);
+                connection.settle(outcome);
+            }
+            _ => {}
         }
     }
 
@@ -61,6 +68,11 @@ impl Handles for Toplevel {
     fn ended(&self, connection: &mut Connection, object: WireId) -> Result<(), End> {
         connection.state.captions.forget(object);
         connection.end_veil(object)
+    }
+
+    /// The window gets another size or state.
+    fn event(&self, connection: &mut Connection, event: Event<'_>) -> Result<(), End> {
+        if event.name == "configure" { connection.disturb_predictions(event.now) } else { Ok(()) }
     }
 
     fn claim(&self, connection: &Connection, asked: Asked<'_>, claim: &mut Claim) {

@@ -7,9 +7,11 @@ mod input;
 mod memory;
 mod opening;
 mod order;
+mod predict;
 mod rig;
 mod startup;
 mod told;
+mod toy;
 mod units;
 mod veils;
 #[cfg(feature = "video")]
