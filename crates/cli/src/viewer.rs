@@ -44,6 +44,7 @@ use wayferry_host::sanitize::sanitize;
 use wayferry_host::sound::{Audio, Hearing, Output, Speaking};
 use wayferry_host::trace::Half;
 use wayferry_host::tray;
+use wayferry_wayland::display::Wishes;
 
 /// A display that is ready for a session.
 pub(crate) struct Viewer<'a> {
@@ -247,6 +248,7 @@ impl<'a> Viewer<'a> {
         DisplaySide::new(self.watched, self.clock, link, self.own.side.stats, reporter())
             .with_view_only(self.view_only)
             .with_title_prefix(self.own.show.title_prefix.clone().unwrap_or(caption.prefix))
+            .with_predict(self.own.show.predict.clone().unwrap_or_default())
             .with_place(caption.place)
             .with_sound(sound)
             .with_microphone(microphone)
@@ -273,12 +275,18 @@ impl<'a> Viewer<'a> {
             (self.takes_files(), Capabilities::FILES.with(Capabilities::FILE_PLACES)),
             (self.shows(self.own.side.notifications), Capabilities::NOTIFY),
             (self.shows(self.own.side.tray), Capabilities::TRAY),
+            (self.predicts(), Capabilities::ECHO),
         ];
         let offered = offers.into_iter().filter_map(|(is_offered, what)| is_offered.then_some(what));
         config.capabilities = offered.fold(config.capabilities, Capabilities::with);
         config.secret = Some(secret);
         config.resume = Some(Secret::from(random_bytes::<32>()));
         config
+    }
+
+    /// Whether what is typed is drawn before it is answered. Viewers type nothing.
+    fn predicts(&self) -> bool {
+        !self.view_only && !self.own.show.predict.as_ref().is_some_and(Wishes::are_none)
     }
 
     /// Whether sound is played here, and how it comes. Viewers hear it if they say so.

@@ -22,7 +22,7 @@ use wayferry_proto::{
     UpdateHeader,
 };
 use wayferry_wayland::blob::Sent;
-use wayferry_wayland::display::{Config, Connection, Room};
+use wayferry_wayland::display::{Config, Connection, Predict, Room, Wishes};
 use wayferry_wayland::wire::{OutBuffer, ReadState, Socket};
 use wayferry_wayland::{Action, End};
 
@@ -101,6 +101,8 @@ pub struct DisplaySide<'a> {
     place: Option<String>,
     /// Put before windows' titles.
     title_prefix: String,
+    /// When what is typed is drawn before it is answered.
+    predict: Wishes,
     /// Opens what is large.
     workers: Option<Pool>,
 }
@@ -237,6 +239,7 @@ impl<'a> DisplaySide<'a> {
             gauges: Gauges::new(Half::Display, stats),
             place: None,
             title_prefix: String::new(),
+            predict: Wishes::default(),
             workers: None,
         };
         side.tell_news();
@@ -342,6 +345,13 @@ impl<'a> DisplaySide<'a> {
     #[must_use]
     pub fn with_title_prefix(mut self, prefix: String) -> Self {
         self.title_prefix = prefix;
+        self
+    }
+
+    /// Draws what is typed before it is answered, when the user wants that.
+    #[must_use]
+    pub fn with_predict(mut self, predict: Wishes) -> Self {
+        self.predict = predict;
         self
     }
 
@@ -567,6 +577,7 @@ impl<'a> DisplaySide<'a> {
             workers: self.workers.as_ref().map(Pool::workers).unwrap_or_default(),
             allow: Some(self.allow.clone()),
             title_prefix: self.title_prefix.clone(),
+            predict: self.predict(),
             ..Config::default()
         };
         let alone = matches!(self.compositor, Compositor::Only(_));
@@ -592,6 +603,12 @@ impl<'a> DisplaySide<'a> {
                 let _ = self.hub.link.session.control(&Control::AppClosed { connection, error });
             }
         }
+    }
+
+    /// When what is typed is predicted: never where the app side does not say which keys are answered.
+    fn predict(&self) -> Wishes {
+        let is_told = self.hub.link.session.capabilities().has(Capabilities::ECHO);
+        if is_told { self.predict.clone() } else { Wishes::all(Predict::Never) }
     }
 
     fn on_update(&mut self, now: Time, header: &UpdateHeader, chunks: Vec<Bytes>) {
@@ -709,7 +726,9 @@ impl<'a> DisplaySide<'a> {
     }
 
     fn on_timeouts(&mut self, now: Time) {
+        let rtt = self.hub.link.state().rtt;
         for shown in self.connections.values_mut() {
+            shown.core.set_round_trip(now, rtt);
             if shown.core.next_timeout().is_some_and(|at| at <= now) {
                 shown.core.on_timeout(now);
             }

@@ -12,6 +12,7 @@ use clap::Args;
 use wayferry_host::edge::xwayland::How;
 use wayferry_host::settings::Compress;
 use wayferry_host::sound::{Audio, Mode};
+use wayferry_wayland::display::Wishes;
 
 use super::values::{
     Events, Gpu, OpenUrl, Switch, parse_events, parse_name, parse_ports, parse_seconds, parse_sink,
@@ -133,6 +134,12 @@ pub(crate) struct ShowFlags {
     /// opened, and you are told.
     #[arg(long, value_name = "WHEN", hide_possible_values = true)]
     pub(crate) open_url: Option<OpenUrl>,
+    /// Draw what is typed before it is answered: auto, never or always [default: auto].
+    ///
+    /// auto: where the answer takes long (docs/echo.md). With APP_ID=WHEN behind a comma, for single programs, as in
+    /// auto,foot=always.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) predict: Option<Wishes>,
     /// Write the sound to a file instead of playing it: file:PATH.
     ///
     /// A WAV file if PATH ends in .wav, otherwise 16-bit samples.
