@@ -301,7 +301,7 @@ fn without(bus: Result<Bus, String>) -> Option<Bus> {
 fn config(own: &OwnFlags, clock: &Clock, files: Switch) -> Config {
     let mut config = settings(own).session(Side::App, clock);
     config.capabilities = config.capabilities.with(Capabilities::RESUME).with(Capabilities::VIEW);
-    config.capabilities = config.capabilities.with(Capabilities::OPEN_URL);
+    config.capabilities = config.capabilities.with(Capabilities::OPEN_URL).with(Capabilities::ECHO);
     if own.side.files.unwrap_or(files) == Switch::On {
         config.capabilities = config.capabilities.with(Capabilities::FILES).with(Capabilities::FILE_PLACES);
     }

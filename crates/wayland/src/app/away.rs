@@ -78,6 +78,7 @@ impl Connection {
         roots.into_iter().try_for_each(|id| self.release_cached(id))?;
         self.part_objects()?;
         self.devices.part();
+        self.answers.part();
         self.pacing.part();
         self.told = Told::default();
         Ok(())

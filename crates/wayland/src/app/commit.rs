@@ -101,6 +101,8 @@ impl Connection {
             offset: pending.offset,
             frames: pending.frames,
             feedback: pending.feedback,
+            // It may have waited since another display was here.
+            answered: pending.answered.filter(|key| *key <= self.answers.pressed()),
             ..Unsent::default()
         })
     }

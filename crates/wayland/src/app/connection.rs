@@ -13,6 +13,7 @@ use crate::message::{ToApp, ToDisplay, WireId};
 use crate::tables;
 use crate::wire::{Arg, InBuffer, OutBuffer};
 
+use super::answers::Answers;
 use super::captures::Captures;
 use super::config::{Config, Desk};
 use super::devices::Devices;
@@ -47,6 +48,7 @@ pub struct Connection {
     pub(super) line: Line,
     pub(super) offering: Offering,
     pub(super) devices: Devices,
+    pub(super) answers: Answers,
     pub(super) studio: Studio,
     /// The commit whose pixels are being encoded.
     pub(super) making: Option<Making>,
@@ -77,6 +79,7 @@ impl Connection {
             line: Line::default(),
             offering: Offering::new(&config, desk),
             devices: Devices::default(),
+            answers: Answers::default(),
             studio: Studio::new(&config),
             making: None,
             pacing: Pacing::default(),
@@ -90,6 +93,7 @@ impl Connection {
 
     /// Where the run loop puts what it reads from the program.
     pub fn input(&mut self) -> &mut InBuffer {
+        self.note_written();
         self.program.input()
     }
 

@@ -10,10 +10,11 @@ use wayland_backend::protocol::{Interface, MessageDesc};
 
 use crate::action::{Action, End};
 use crate::message::{Request, ToApp, ToDisplay, WireArg, WireId};
-use crate::policy::{self, Class, Rule, Time};
+use crate::policy::{self, Class, Handler, Rule, Time};
 use crate::tables;
 use crate::wire::Arg;
 
+use super::answering::is_press;
 use super::call::nullable;
 use super::connection::Connection;
 use super::fault::{Fault, error_code};
@@ -117,6 +118,10 @@ impl Connection {
         if event.args.len() != desc.signature.len() || rule.class == Class::Refused {
             return Err(Fault::Peer(format!("an event {}.{} of another shape", interface.name, desc.name)));
         }
+        let is_key = handler == Handler::Keyboard && is_press(desc.name, &event.args);
+        if is_key {
+            self.answers.press();
+        }
         if !alive || desc.since > version || self.lacks_object(desc, &event) {
             return self.dispose(desc, event);
         }
@@ -140,6 +145,9 @@ impl Connection {
         self.devices.announced().on_event(id, interface, opcode, handler.about(&args));
         if let Some((opcode, args)) = handler.renewed(self, id, name, (opcode, args)) {
             self.emit_raw(id, opcode, args)?;
+        }
+        if is_key {
+            self.note_given();
         }
         handler.emitted(self, id, name, serial)
     }

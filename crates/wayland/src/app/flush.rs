@@ -77,6 +77,7 @@ impl Connection {
             // Frame callbacks are answered by time alone.
             return;
         }
+        self.note_written();
         *self.pacing.credit_mut() = *credit;
         if self.goes_on(turn) {
             let step = self.go_on(self.room());
@@ -88,6 +89,7 @@ impl Connection {
             Turn::Better => self.make_better(),
             Turn::First | Turn::Rest => self.send_due_units(turn, take_back),
         }
+        self.tell_late();
         *credit = *self.pacing.credit();
     }
 
@@ -198,6 +200,7 @@ impl Connection {
             .chain(content)
             .chain(frames)
             .chain(keys)
+            .chain(self.late_due())
             .chain(held)
             .chain(self.captures.due(self.now))
             .chain(self.program.ping().next_timeout())
@@ -221,6 +224,7 @@ impl Connection {
             .and_then(|()| self.tell_filled())
             .and_then(|()| self.answer_frames());
         self.settle(step);
+        self.tell_late();
     }
 
     /// Whether the surface's waiting commit must wait for budget.

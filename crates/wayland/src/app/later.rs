@@ -88,6 +88,7 @@ impl Connection {
 
     /// `wl_surface.commit`: at once, or when it is due.
     pub(super) fn commit_in_time(&mut self, id: u32) -> Result<(), Fault> {
+        self.note_answer(id);
         self.take_points(id)?;
         let synchronised = self.surfaces.is_synchronised(id);
         let root = match synchronised {

@@ -30,6 +30,7 @@
 //! | `credit`, `flow`, `under_way` | what the link takes now, how far the display side is, units that it has not applied |
 //! | `devices` | what the display's input has begun |
 //! | `keyboard`, `late`, `focus` | keys that must not stay down, input that comes too late, what the user attends to |
+//! | `answers` | keys that the program has, and whether it has answered them |
 //! | `announced`, `clipboard` | what ends with a display, what is offered again |
 //! | `birth`, `keeping`, `committed` | what is kept for another display |
 //! | `watch` | what viewers are told |
@@ -46,6 +47,7 @@
 //! | `better` | what is lossy becomes exact |
 //! | `publish`, `view` | viewers |
 //! | `event` | events of the compositor on their way to the program |
+//! | `answering` | which keys commits answer, and which none will |
 //! | `stub`, `older` | answers for what the attached compositor lacks, or has in an older version |
 //! | `keep` | what is kept for another display |
 //! | `away` | a program without a display |
@@ -55,6 +57,8 @@
 
 mod alpha;
 mod announced;
+mod answering;
+mod answers;
 mod away;
 mod beat;
 mod better;

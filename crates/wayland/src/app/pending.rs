@@ -39,6 +39,8 @@ pub(crate) struct Pending {
     pub(crate) target: Option<Time>,
     /// `wp_linux_drm_syncobj_surface_v1`, until the commit.
     pub(crate) points: Points,
+    /// The last key that the program had when it committed, if the display wants to know.
+    pub(crate) answered: Option<u64>,
 }
 
 impl Pending {
@@ -67,6 +69,7 @@ impl Pending {
         self.waits |= newer.waits;
         self.sets_barrier |= newer.sets_barrier;
         self.target = newer.target.or(self.target);
+        self.answered = newer.answered.or(self.answered);
         Ok((unread, std::mem::replace(&mut self.feedback, newer.feedback)))
     }
 

@@ -39,6 +39,21 @@ impl Program {
         &mut self.output
     }
 
+    /// How much has been written to it, and how much has come of it.
+    pub(super) fn places(&self) -> (u64, u64) {
+        (self.output.written(), self.input.received())
+    }
+
+    /// Where what it is written ends.
+    pub(super) fn end(&self) -> u64 {
+        self.output.end()
+    }
+
+    /// Where the request at hand ends among what has come of it.
+    pub(super) fn place(&self) -> u64 {
+        self.input.taken()
+    }
+
     /// Its next request, if there is a whole one.
     pub(super) fn next(&mut self) -> Result<Option<RawMessage>, Fault> {
         let wrong = |text: String| Fault::display(error_code::INVALID_METHOD, text);

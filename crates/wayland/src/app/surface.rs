@@ -106,6 +106,11 @@ impl Surface {
         self.shape.destination.or(cropped).or(Some((width / scale, height / scale)))
     }
 
+    /// Whether a commit of it waits to be applied, or for its turn to leave.
+    pub(super) fn waits(&self) -> bool {
+        (self.waiting.unsent().is_some() && !self.withholds()) || !self.timing.is_idle()
+    }
+
     /// The last update stays: it has left, or something builds on it.
     pub(crate) fn forget_last(&mut self) {
         self.sent.set_last(None);

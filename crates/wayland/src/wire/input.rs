@@ -18,6 +18,8 @@ pub struct InBuffer {
     bytes: Vec<u8>,
     /// Bytes at the front of `bytes` that were handed out; removed when more are added.
     taken: usize,
+    /// Bytes that were handed out and removed.
+    removed: u64,
     fds: VecDeque<OwnedFd>,
 }
 
@@ -35,6 +37,7 @@ impl InBuffer {
     /// the buffer is then of no further use.
     pub fn push(&mut self, bytes: &[u8], fds: impl IntoIterator<Item = OwnedFd>) -> Result<(), Error> {
         self.bytes.drain(..self.taken);
+        self.removed += self.taken as u64;
         self.taken = 0;
         self.fds.extend(fds);
         if self.fds.len() > MAX_QUEUED_FDS {
@@ -65,6 +68,18 @@ impl InBuffer {
         let message = RawMessage { object, opcode, body: body.to_vec() };
         self.taken += length;
         Ok(Some(message))
+    }
+
+    /// Bytes that have come since the beginning.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.removed + self.bytes.len() as u64
+    }
+
+    /// Bytes of messages that have been taken since the beginning.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.removed + self.taken as u64
     }
 
     /// The descriptors that no message has used yet, oldest first: for [`super::decode`].

@@ -48,7 +48,7 @@ impl OutBuffer {
         if length > self.limit - self.bytes.len() {
             return Err(Error::QueueFull { limit: self.limit });
         }
-        let start = self.written + self.bytes.len() as u64;
+        let start = self.end();
         self.word(object);
         // Fits: `length` is at most `MAX_MESSAGE_LEN`.
         self.word((length as u32) << 16 | u32::from(opcode));
@@ -62,6 +62,18 @@ impl OutBuffer {
     pub fn take(&mut self) -> (Vec<u8>, Vec<OwnedFd>) {
         self.written += self.bytes.len() as u64;
         (self.bytes.drain(..).collect(), self.fds.drain(..).map(|(_, fd)| fd).collect())
+    }
+
+    /// Bytes that have been written since the beginning.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// As [`Self::written`], with those that wait.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.written + self.bytes.len() as u64
     }
 
     /// Bytes that wait.

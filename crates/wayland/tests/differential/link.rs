@@ -163,7 +163,7 @@ pub(crate) struct Through {
 impl Through {
     pub(crate) fn new(link: Link, fault: Option<Fault>) -> Self {
         let strict = Strict::new(true, link.old);
-        let desk = app::Desk { snapshot: strict.snapshot(), cover: true, ..Default::default() };
+        let desk = app::Desk { snapshot: strict.snapshot(), cover: true, echo: true, ..Default::default() };
         let config = display::Config {
             title_prefix: String::new(),
             cursor_theme: "no such theme".to_owned(),
@@ -476,7 +476,8 @@ impl World for Through {
     }
 
     fn announce(&mut self) {
-        let desk = app::Desk { snapshot: self.strict.snapshot(), cover: true, ..Default::default() };
+        let desk =
+            app::Desk { snapshot: self.strict.snapshot(), cover: true, echo: true, ..Default::default() };
         let stale = self.fault.as_ref().is_some_and(|planted| planted.fault == Fault::OutputStale);
         if !stale {
             self.desks.push_back((self.now + self.link.delay, desk));

@@ -13,7 +13,7 @@ use wayferry_gpu::fake::Reader;
 use wayferry_gpu::{Fourcc, Modifier, Offer};
 use wayferry_pixels::{Compression, Content, Decoder};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
-use wayferry_wayland::message::{ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
+use wayferry_wayland::message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
 use wayferry_wayland::wire::{InBuffer, OutBuffer};
 use wayferry_wayland::{Action, End, Update, app, blob, display, tables};
 
@@ -62,6 +62,9 @@ pub(crate) struct Rig {
     destroyed: BTreeSet<WireId>,
     interfaces: HashMap<WireId, &'static str>,
     hung_up: Option<()>,
+    /// Keys that the app half was told of, and the last that it said to be late.
+    keys: u64,
+    late: u64,
     /// Reads GPU buffers, all of which are memory files.
     reader: Reader,
 }
@@ -110,6 +113,8 @@ impl Rig {
             destroyed: BTreeSet::new(),
             interfaces: HashMap::new(),
             hung_up: None,
+            keys: 0,
+            late: 0,
             reader: Reader::default(),
         };
         rig.blobs.push_back((false, blob::hash(KEYMAP), KEYMAP.to_vec()));
@@ -138,12 +143,18 @@ impl Rig {
         self.surfaces.clear();
         self.destroyed.clear();
         self.interfaces.clear();
+        (self.keys, self.late) = (0, 0);
         self.feed();
     }
 
     /// Another display is there.
     pub(crate) fn attach(&mut self) {
-        let desk = app::Desk { snapshot: compositor::snapshot(), cover: self.cover, ..Default::default() };
+        let desk = app::Desk {
+            snapshot: compositor::snapshot(),
+            cover: self.cover,
+            echo: true,
+            ..Default::default()
+        };
         self.app.attach(self.now, &Rc::new(desk), Compression::default());
         self.blobs.push_back((false, blob::hash(KEYMAP), KEYMAP.to_vec()));
         self.feed();
@@ -197,9 +208,16 @@ impl Rig {
     pub(crate) fn deliver_up(&mut self, count: usize) {
         for _ in 0..count {
             let Some(message) = self.to_app.pop_front() else { break };
+            self.keys += u64::from(self.is_press(&message));
             self.app.on_message(self.now, &message);
             self.feed();
         }
+    }
+
+    fn is_press(&self, message: &[u8]) -> bool {
+        let Ok(ToApp::Event(Request { object, args, .. })) = ToApp::decode(message) else { return false };
+        let is_down = matches!(args[..], [_, _, WireArg::Uint(_), WireArg::Uint(1..)]);
+        is_down && self.interfaces.get(&object) == Some(&"wl_keyboard")
     }
 
     /// Delivers one of the updates under way.
@@ -467,11 +485,16 @@ impl Rig {
                     self.contents.insert(SurfaceId(surface.0), before);
                 }
             }
+            ToDisplay::Late { key } => {
+                assert!(*key > self.late && *key <= self.keys, "{key} after {} of {}", self.late, self.keys);
+                self.late = *key;
+            }
             _ => {}
         }
     }
 
     fn expect(&mut self, unit: &Unit) {
+        assert!(unit.answered <= Some(self.keys), "{:?} of {}", unit.answered, self.keys);
         if self.told.contains(&(unit.surface, unit.number)) {
             assert!(unit.children.is_empty() && unit.state.is_empty(), "it was told");
             return;

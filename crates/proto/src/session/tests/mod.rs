@@ -568,6 +568,9 @@ fn the_documented_bytes_are_the_bytes() {
     let unit = Some(UnitHead { number: 5, after: 17, feedback: false, answered: None });
     let covering = Header::Update(UpdateHeader { seq: UpdateSeq(9), covers: 2, unit, ..header });
     check(&labelled(covering, 3), &["0e 04 01 08 09 45 00 42 d0 01 06 02 05 11 03"]);
+    let unit = unit.map(|unit| UnitHead { answered: Some(70), ..unit });
+    let answering = Header::Update(UpdateHeader { seq: UpdateSeq(9), covers: 2, unit, ..header });
+    check(&labelled(answering, 3), &["10 04 01 08 09 45 00 42 d0 01 16 02 05 11 40 46 03"]);
     let mut resumed = Writer::new();
     wayland(3).encode_labelled(Some(Label { number: 7, from: Some(5) }), &mut resumed);
     check(resumed.as_slice(), &["04 02 03 07 05"]);

@@ -1,5 +1,6 @@
 //! The app half against a program played by hand, byte by byte.
 
+mod answers;
 mod better;
 mod captures;
 mod covering;
