@@ -85,7 +85,7 @@ const COVERING: UpdateHeader = UpdateHeader {
     seq: UpdateSeq(9),
     fresh: false,
     covers: 2,
-    unit: Some(UnitHead { number: 5, after: 17, feedback: true, answered: None }),
+    unit: Some(UnitHead { number: 5, after: 17, feedback: true, answered: Some(70) }),
     ..UPDATE
 };
 
@@ -291,7 +291,7 @@ fn half_message() -> Seeds {
         content: UnitContent::Update(UpdateSeq(9)),
         offset: (1, -2),
         feedback: true,
-        answered: None,
+        answered: Some(70),
         children: Vec::new(),
     };
     let parent = Unit { children: vec![unit.clone()], content: UnitContent::Keep, ..unit.clone() };
@@ -313,6 +313,7 @@ fn half_message() -> Seeds {
         ("bind", to_display(bind)),
         ("request", to_display(ToDisplay::Request(request(args.clone())))),
         ("unit", to_display(ToDisplay::Unit(parent))),
+        ("late", to_display(ToDisplay::Late { key: 70 })),
         ("event", to_app(ToApp::Event(request(args)))),
         (
             "fatal",
