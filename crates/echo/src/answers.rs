@@ -74,9 +74,13 @@ impl Echo {
             caret.field.saw(line.along, line.column());
         }
         if steps.iter().all(|step| step.cell.is_some()) {
-            for (key, cell) in keys.iter().zip(steps.into_iter().filter_map(|step| step.cell)) {
-                let credit = (verdict == Verdict::Right).then_some(key.epoch);
-                let ink = self.learn(cell.key, &actual.cut(cell.columns), cell.place, credit);
+            let mut after = before.after;
+            for (Outstanding { key, epoch, .. }, cell) in
+                keys.iter().map(|key| &**key).zip(steps.into_iter().filter_map(|step| step.cell))
+            {
+                let credit = (verdict == Verdict::Right).then_some(*epoch);
+                let place = Place { after: after.replace(*key), ..cell.place };
+                let ink = self.learn(*key, &actual.cut(cell.columns), place, credit);
                 line.ink = ink.or(line.ink);
             }
         }
@@ -204,9 +208,7 @@ impl Echo {
         }
         let before = self.line.take().zip(self.carets.present()).map(|(line, caret)| line.corner(caret));
         self.line = self.carets.search(content, boxes, self.hint.take());
-        if let [Outstanding { key, .. }] = keys[..]
-            && key.is_return()
-        {
+        if keys.len() == 1 && keys[0].key.is_return() {
             self.returned(before);
         }
         if typed.is_none() || keys.len() != 1 {

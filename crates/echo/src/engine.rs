@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use wayferry_pixels::{Content, Format, Rect, Region, Size};
+use zeroize::Zeroize;
 
 use crate::ahead::Ahead;
 use crate::carets::Carets;
@@ -30,7 +31,8 @@ pub struct Echo {
     pub(crate) glyphs: Glyphs,
     pub(crate) confidence: Confidence,
     pub(crate) text: Text,
-    pub(crate) outstanding: VecDeque<Outstanding>,
+    /// Each in a place of its own, for a queue moves what it holds and leaves copies behind.
+    pub(crate) outstanding: VecDeque<Box<Outstanding>>,
     /// The last key's number, and the layout then.
     last: Option<(KeyId, u8)>,
     pub(crate) hint: Option<Rect>,
@@ -45,6 +47,12 @@ pub(crate) struct Outstanding {
     pub(crate) at: Duration,
     pub(crate) epoch: u32,
     pub(crate) is_shown: bool,
+}
+
+impl Drop for Outstanding {
+    fn drop(&mut self) {
+        self.key.zeroize();
+    }
 }
 
 /// The last key that the program had been given before it made a content, if any.
@@ -87,7 +95,7 @@ impl Echo {
             self.lose();
         }
         let epoch = self.confidence.epoch();
-        self.outstanding.push_back(Outstanding { id, key, at: now, epoch, is_shown: false });
+        self.outstanding.push_back(Box::new(Outstanding { id, key, at: now, epoch, is_shown: false }));
         self.show()
     }
 
@@ -179,7 +187,7 @@ impl Echo {
     /// Bytes that are kept for this surface.
     pub fn memory(&self) -> usize {
         let line = self.line.as_ref().map_or(0, Line::bytes);
-        let outstanding = self.outstanding.capacity() * size_of::<Outstanding>();
+        let outstanding = self.outstanding.capacity() * (size_of::<Outstanding>() + size_of::<usize>());
         let learned = self.glyphs.bytes() + self.carets.bytes() + self.confidence.bytes();
         learned + line + outstanding + size_of::<Self>()
     }

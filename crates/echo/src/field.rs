@@ -4,6 +4,8 @@
 
 use std::collections::VecDeque;
 
+use zeroize::Zeroizing;
+
 use crate::key::Key;
 use crate::pitch::{Along, Pitch};
 
@@ -11,7 +13,7 @@ use crate::pitch::{Along, Pitch};
 pub(crate) struct Field {
     /// The advance of all letters, as far as is known, and how many different keys had it.
     cell: Option<usize>,
-    agreed: Vec<Key>,
+    agreed: Zeroizing<Vec<Key>>,
     /// The caret is as wide as a cell.
     is_fixed: bool,
     /// Two letters had different advances.
@@ -28,7 +30,7 @@ pub(crate) struct Field {
 
 impl Field {
     pub(crate) fn new(cell: Option<usize>) -> Self {
-        let agreed = Vec::new();
+        let agreed = Zeroizing::new(Vec::with_capacity(AGREED));
         Self {
             cell,
             is_fixed: cell.is_some(),

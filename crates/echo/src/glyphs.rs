@@ -6,9 +6,8 @@
 //! The one invariant: nothing of a masked field stays.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::caret::{Caret, Kind};
 use crate::ink::{Blend, Inks, ink_of, is_same_ink};
@@ -20,7 +19,9 @@ use crate::shape::Shape;
 /// The glyphs of a window.
 #[derive(Default)]
 pub(crate) struct Glyphs {
-    by_key: BTreeMap<(Face, Key), Vec<Glyph>>,
+    /// Each in a place of its own: a vector that grows leaves copies behind.
+    #[allow(clippy::vec_box, reason = "what is moved is not overwritten")]
+    all: Vec<Box<Glyph>>,
     bytes: usize,
     clock: u64,
     pub(crate) inks: Inks,
@@ -31,6 +32,8 @@ type Face = (usize, Kind);
 
 /// What one key drew once.
 struct Glyph {
+    face: Face,
+    key: Key,
     picture: Packed,
     paper: u32,
     /// The colour farthest from the paper; none in a blank.
@@ -58,16 +61,17 @@ pub(crate) struct Place {
 impl Glyphs {
     /// What `key` is likely to draw, if it has drawn before.
     pub(crate) fn find(&self, caret: &Caret, key: Key, place: Place) -> Option<Plane> {
-        let glyphs = self.by_key.get(&((caret.height, caret.kind), key))?;
+        let of_key: Vec<&Glyph> =
+            self.all.iter().map(Box::as_ref).filter(|glyph| glyph.is_of(caret, key)).collect();
         let fits = |glyph: &Glyph| glyph.paper == place.paper && glyph.has_ink(place);
         let is_after = |glyph: &Glyph| glyph.after.is_some() && glyph.after == place.after;
         let pitch = &caret.field.pitch;
-        let rank = |glyph: &&Glyph| {
+        let rank = |glyph: &&&Glyph| {
             let far = (glyph.misses(pitch, place.at).abs() * PHASES).round() as u32;
             (fits(glyph), Reverse(far), is_after(glyph), glyph.uses, glyph.used)
         };
-        let glyph = glyphs.iter().max_by_key(rank)?;
-        if caret.field.is_proportional() && !is_after(glyph) && !is_sole(glyphs, key, place) {
+        let glyph = *of_key.iter().max_by_key(rank)?;
+        if caret.field.is_proportional() && !is_after(glyph) && !is_sole(&of_key, key, place) {
             return None;
         }
         let picture = glyph.picture.unpacked();
@@ -100,8 +104,8 @@ impl Glyphs {
     ) -> bool {
         self.clock += 1;
         let used = self.clock;
-        let glyphs = self.by_key.entry(((caret.height, caret.kind), key)).or_default();
-        if let Some(known) = glyphs.iter_mut().find(|known| known.picture.is(picture)) {
+        let is_own = |glyph: &&mut Box<Glyph>| glyph.is_of(caret, key) && glyph.picture.is(picture);
+        if let Some(known) = self.all.iter_mut().find(is_own) {
             (known.uses, known.used, known.after) = (known.uses.saturating_add(1), used, place.after);
             known.drawn_at(&caret.field.pitch, place.at);
             let was_proven = known.is_proven;
@@ -109,46 +113,37 @@ impl Glyphs {
             return was_proven;
         }
         let Some(packed) = Packed::new(picture) else { return false };
-        if glyphs.len() == VARIANTS
-            && let Some(oldest) = (0..VARIANTS).min_by_key(|at| glyphs[*at].used)
-        {
-            self.bytes -= glyphs.swap_remove(oldest).picture.bytes();
+        if self.all.iter().filter(|glyph| glyph.is_of(caret, key)).count() == VARIANTS {
+            self.forget_oldest(|glyph| glyph.is_of(caret, key));
         }
         self.bytes += packed.bytes();
         let (paper, ink, after) = (place.paper, ink_of(picture, place.paper), place.after);
         let drawn = (place.at, place.at);
-        glyphs.push(Glyph { picture: packed, paper, ink, after, uses: 1, used, drawn, is_proven: proves });
+        let (face, uses, is_proven) = ((caret.height, caret.kind), 1, proves);
+        let glyph = Glyph { face, key, picture: packed, paper, ink, after, uses, used, drawn, is_proven };
+        self.all.push(Box::new(glyph));
         while self.bytes > MAX_GLYPHS {
-            self.forget_oldest();
+            self.forget_oldest(|_| true);
         }
         false
     }
 
-    fn forget_oldest(&mut self) {
-        let ages =
-            self.by_key.iter().flat_map(|(key, glyphs)| glyphs.iter().map(move |glyph| (glyph.used, *key)));
-        let Some((used, key)) = ages.min() else { return };
-        if let Some(glyphs) = self.by_key.get_mut(&key) {
-            let (old, kept) =
-                std::mem::take(glyphs).into_iter().partition::<Vec<_>, _>(|glyph| glyph.used == used);
-            *glyphs = kept;
-            self.bytes -= old.iter().map(|glyph| glyph.picture.bytes()).sum::<usize>();
+    /// Forgets the one of these that was used longest ago.
+    fn forget_oldest(&mut self, is_one: impl Fn(&Glyph) -> bool) {
+        let ages = self.all.iter().enumerate().filter(|(_, glyph)| is_one(glyph));
+        if let Some((oldest, _)) = ages.min_by_key(|(_, glyph)| glyph.used) {
+            self.bytes -= self.all.swap_remove(oldest).picture.bytes();
         }
-        self.by_key.retain(|_, glyphs| !glyphs.is_empty());
     }
 
     /// Forgets what looks like a mask.
     pub(crate) fn forget_like(&mut self, mask: &Shape) {
-        for glyphs in self.by_key.values_mut() {
-            glyphs.retain(|glyph| {
-                let picture = glyph.picture.unpacked();
-                let is_mask =
-                    Shape::of(&picture, 0..picture.width()).is_some_and(|shape| shape.is_like(mask));
-                self.bytes -= if is_mask { glyph.picture.bytes() } else { 0 };
-                !is_mask
-            });
-        }
-        self.by_key.retain(|_, glyphs| !glyphs.is_empty());
+        self.all.retain(|glyph| {
+            let picture = glyph.picture.unpacked();
+            let is_mask = Shape::of(&picture, 0..picture.width()).is_some_and(|shape| shape.is_like(mask));
+            self.bytes -= if is_mask { glyph.picture.bytes() } else { 0 };
+            !is_mask
+        });
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -158,9 +153,9 @@ impl Glyphs {
 
 /// Whether `key` draws about the same after letters that it was not seen after. Letters are moved towards their
 /// neighbours, capitals most of all, and reach into the blank after them.
-fn is_sole(glyphs: &[Glyph], key: Key, place: Place) -> bool {
+fn is_sole(glyphs: &[&Glyph], key: Key, place: Place) -> bool {
     let widths = || glyphs.iter().map(|glyph| glyph.picture.width);
-    let uses = glyphs.iter().map(|glyph| glyph.uses).sum::<u32>();
+    let uses = glyphs.iter().map(|glyph| glyph.uses).fold(0, u32::saturating_add);
     let is_unlike = place.after.is_some_and(|after| after.modifiers != key.modifiers);
     match key.is_space() {
         true => glyphs.len() == 1 && uses > 2,
@@ -168,7 +163,19 @@ fn is_sole(glyphs: &[Glyph], key: Key, place: Place) -> bool {
     }
 }
 
+impl Drop for Glyph {
+    fn drop(&mut self) {
+        self.key.zeroize();
+        self.after.zeroize();
+    }
+}
+
 impl Glyph {
+    /// Whether `key` drew it, in a font as beside this caret.
+    fn is_of(&self, caret: &Caret, key: Key) -> bool {
+        self.key == key && self.face == (caret.height, caret.kind)
+    }
+
     /// How far right of where it was drawn it is wanted, by a fraction of a column.
     fn misses(&self, pitch: &Pitch, at: At) -> f32 {
         let (Some(least), Some(most), Some(offset)) =
@@ -237,7 +244,7 @@ impl Packed {
         self.width == picture.width() && pixels.eq(picture.pixels().iter().copied())
     }
 
-    /// With what the maps need for it.
+    /// With what else is kept of it.
     fn bytes(&self) -> usize {
         self.colours.len() * size_of::<u32>() + self.indices.len() + size_of::<Glyph>() + ENTRY
     }
@@ -246,7 +253,7 @@ impl Packed {
 /// Bytes of all glyphs of a window.
 pub(crate) const MAX_GLYPHS: usize = 96 << 10;
 
-/// Bytes of a map's entry, and of vectors that are larger than what is in them.
+/// Bytes of its place among the others, and of vectors that are larger than what is in them.
 const ENTRY: usize = 96;
 
 /// Glyphs of one key: in other colours, beside other letters.

@@ -1,11 +1,13 @@
 //! Keys as the predictor knows them: by their code, never by the character that a keymap gives them.
 
+use zeroize::DefaultIsZeroes;
+
 /// The caller's number of a key press; each is greater than those before it on this surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(pub u64);
 
 /// A key that was pressed, and what was in force then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// The code of evdev, as `wl_keyboard.key` has it.
     pub code: u16,
@@ -14,6 +16,8 @@ pub struct Key {
     /// Layout in force.
     pub group: u8,
 }
+
+impl DefaultIsZeroes for Key {}
 
 /// What a key does to a line, as far as its code tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

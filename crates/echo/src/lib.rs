@@ -24,7 +24,7 @@
 //! It knows no Wayland, no keymaps and no clock, does no I/O, and never touches the content. It starts knowing nothing:
 //! what a caret is, how wide a cell is and what a letter looks like it learns from what earlier keys changed. Keys are
 //! kept until they are answered, pixels until the caller says [`Echo::forget`]; all of it in at most [`MAX_MEMORY`]
-//! bytes, and pixels are overwritten when they are dropped.
+//! bytes; pixels and keys are overwritten before their memory is freed.
 //!
 //! The one invariant: where a program shows no letters, or one shape for all of them, no letter is shown or kept.
 //! `docs/echo.md` says why.

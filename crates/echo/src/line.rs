@@ -29,7 +29,7 @@ pub(crate) struct Line {
     left: VecDeque<usize>,
     right: Vec<usize>,
     /// The key of the letter left of the pen: no others are kept.
-    after: Option<Key>,
+    pub(crate) after: Option<Key>,
     /// Where the first letter is that was written but is not known: what is right of it cannot be moved.
     pub(crate) unknown: Option<usize>,
     /// Ink of the last letter.
@@ -51,10 +51,10 @@ pub(crate) struct Step {
 /// A letter's place.
 #[derive(Clone)]
 pub(crate) struct Cell {
-    pub(crate) key: Key,
     pub(crate) columns: Range<usize>,
     /// The letter has not been seen yet: only its place is known.
     pub(crate) is_unknown: bool,
+    /// What it is written with; the letter before it is not kept there.
     pub(crate) place: Place,
 }
 
@@ -167,7 +167,8 @@ impl Line {
         self.wrote(Some(key), advance);
         self.unknown = self.unknown.or(glyph.is_none().then_some(pen));
         let far = if moves { end + advance } else { 0 };
-        let cell = Cell { key, columns: pen..next, is_unknown: glyph.is_none(), place };
+        let place = Place { after: None, ..place };
+        let cell = Cell { columns: pen..next, is_unknown: glyph.is_none(), place };
         let moved = (pen, if moves { advance as isize } else { 0 });
         Some(Step { columns: pen..far.max(next + caret.width), cell: Some(cell), moved })
     }

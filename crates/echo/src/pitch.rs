@@ -6,15 +6,16 @@
 //!
 //! The one invariant: what is possible only becomes less, until a caret contradicts it; then it is learned anew.
 
+use zeroize::Zeroizing;
+
 use crate::key::Key;
 
 /// How wide the letters of a field are.
-#[derive(Default)]
 pub(crate) struct Pitch {
     /// The least and the most columns that a letter moved the caret by.
     columns: Option<(usize, usize)>,
     /// Different keys that did.
-    keys: Vec<Key>,
+    keys: Zeroizing<Vec<Key>>,
     /// One for each column at which lines began, the last used first.
     fits: Vec<(u32, Fit)>,
 }
@@ -53,6 +54,13 @@ pub(crate) struct At {
 impl At {
     pub(crate) fn new(along: Along, column: u32) -> Self {
         Self { along, column }
+    }
+}
+
+impl Default for Pitch {
+    fn default() -> Self {
+        let keys = Zeroizing::new(Vec::with_capacity(ALIKE));
+        Self { columns: None, keys, fits: Vec::new() }
     }
 }
 
