@@ -23,7 +23,7 @@ pub enum Scenario {
     /// 200 bytes, 50 times a second, as sound is sent, beside a bulk flow on a link on which each packet takes longer
     /// than an acknowledgement is held back: 1.5 Mbit/s, 30 ms each way, 250 ms of queue.
     ANarrow,
-    /// 20 kB, 30 times a second, with 20 % repair: 30 Mbit/s, 40 ms each way, 2 % loss.
+    /// 20 kB, 30 times a second, with 20 % repair, from the second second on: 30 Mbit/s, 40 ms each way, 2 % loss.
     B,
     /// The same without repair.
     BWithoutRepair,
