@@ -313,7 +313,7 @@ pub(crate) enum GridName {
     Paper,
     /// More loss, bursts, typing, mixed sizes, recordings.
     Beyond,
-    /// Typing and a busy window over links that lose in every manner.
+    /// Typing and a busy window over links that lose in every manner, that reorder, or that another flow fills.
     Bursts,
 }
 

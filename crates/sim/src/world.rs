@@ -7,7 +7,7 @@
 use std::any::Any;
 use std::time::Duration;
 
-use noq_proto::{Connection, ConnectionStats};
+use noq_proto::{Connection, ConnectionStats, UdpStats};
 use wayferry_proto::Time;
 
 use crate::app::App;
@@ -133,10 +133,11 @@ impl World {
         self.lanes.iter_mut().for_each(Lane::record_packets);
     }
 
-    /// When each packet left the queue forward and back, whether it was lost, and its bytes.
+    /// When each packet of the first flow left the queue forward and back, whether it was lost, and its bytes.
     pub(crate) fn records(&self) -> [Vec<(Time, bool, Vec<u8>)>; 2] {
         [0, 1].map(|lane: usize| {
             let records = self.lanes[lane].records().iter();
+            let records = records.filter(|(_, _, packet)| packet.to.is_some_and(|to| to < 2));
             records.map(|(at, lost, packet)| (*at, *lost, packet.bytes.clone())).collect()
         })
     }
@@ -159,6 +160,11 @@ impl World {
     /// What a host's connection has counted.
     pub fn stats(&mut self, host: HostId) -> Option<ConnectionStats> {
         self.hosts.get_mut(host.0)?.connection().map(Connection::stats)
+    }
+
+    /// What a host has sent.
+    pub(crate) fn sent(&mut self, host: HostId) -> UdpStats {
+        self.stats(host).map(|stats| stats.udp_tx).unwrap_or_default()
     }
 
     /// Goes on until `end`.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use wayferry_proto::Time;
 use wayferry_sim::app::{Bulk, Sink, Traffic};
-use wayferry_sim::grid::{Cell, LossModel, Run, Workload};
+use wayferry_sim::grid::{Cell, LossModel, Run, Trouble, Workload};
 use wayferry_sim::link::Jitter;
 use wayferry_sim::session::{Amount, AppSide, Delivery, DisplaySide};
 use wayferry_sim::{Controller, Flow, HostId, LinkConfig, PacketSize, Samples, Windows, World};
@@ -103,6 +103,28 @@ fn jitter_does_not_make_anything_go_again() {
     let without = Outcome::of(typing(ROWS_ALONE, LossModel::Burst5Ms, 100), 2, jittery);
     assert!(with.at(0.99) + 40.0 < without.at(0.99), "{} and {}", with.at(0.99), without.at(0.99));
     assert!(with.bytes < 2.2, "{} times the bytes", with.bytes);
+}
+
+/// Each packet is up to 20 ms late for itself: what is late is late, and nothing goes again for it.
+#[test]
+fn packets_that_overtake_cost_a_busy_window_nothing() {
+    let base = Cell { workload: Workload::InPlace, ..typing(REPAIRED, LossModel::Independent, 0) };
+    let outcome = Outcome::of(Cell { trouble: Trouble::Apart20Ms, ..base }, 1, |_| ());
+    assert!(outcome.at(0.99) <= 50.5 + 21.0, "p99 {}", outcome.at(0.99));
+    assert!(outcome.bytes < 1.05, "{} times the bytes", outcome.bytes);
+}
+
+/// The bytes of a flow that fills the queue are not the session's, and keys wait for the queue and for nothing else.
+#[test]
+fn beside_a_flow_that_fills_the_queue_keys_wait_for_the_queue_alone() {
+    let cell = Cell { trouble: Trouble::Bulk, ..typing(REPAIRED, LossModel::Independent, 0) };
+    let run = Run::on(cell.link(), cell, 1).unwrap();
+    let at = |samples: &Samples| samples.percentile(0.99).unwrap();
+    let (queue, response) = (at(&run.queue), at(&run.rest.response));
+    assert!((80.0..101.0).contains(&queue), "the queue of {queue} ms is full");
+    assert!(response <= FLOOR + queue + 5.0, "p99 {response} ms behind {queue} ms");
+    let plain = Run::on(cell.lossless_link(), cell.reference(), 0).unwrap();
+    assert!(run.wire_bytes < 2 * plain.wire_bytes, "{} and {}", run.wire_bytes, plain.wire_bytes);
 }
 
 /// Typing for a minute beside a bulk flow under CUBIC, which fills the queue and loses by it: bytes of the bulk flow

@@ -5,7 +5,7 @@ use std::time::Duration;
 use wayferry_proto::MAX_COVERED;
 
 use crate::controller::Controller;
-use crate::link::{LaneConfig, Loss, Queue, Service};
+use crate::link::{Jitter, LaneConfig, Loss, Queue, Service};
 use crate::random::Random;
 use crate::session::{Delivery, Pace, Plan};
 use crate::unit::Bitrate;
@@ -24,6 +24,8 @@ pub struct Cell {
     pub loss_model: LossModel,
     /// Share of packets lost, in hundredths of a percent.
     pub loss: u32,
+    /// What else the link does to packets, both ways.
+    pub trouble: Trouble,
     /// Round-trip time of an empty link in milliseconds.
     pub rtt_ms: u32,
     /// Rate of the link in decimal megabits per second, both ways.
@@ -74,6 +76,21 @@ pub enum LossModel {
     Burst20Ms,
 }
 
+/// What a link does to packets but for losing them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Trouble {
+    /// Nothing.
+    None,
+    /// Each is up to 5 ms late for itself, and overtaken by those behind it.
+    Apart5Ms,
+    /// The same, up to 20 ms.
+    Apart20Ms,
+    /// They are up to 20 ms late in clumps, in their order.
+    Clumps20Ms,
+    /// A flow under CUBIC that always has something to send fills the queue towards the display.
+    Bulk,
+}
+
 impl Cell {
     /// The settings that all others are compared with: 0.5 % independent loss, 100 ms, 100 Mbit/s.
     pub fn baseline(workload: Workload, delivery: Delivery, controller: Controller) -> Self {
@@ -83,6 +100,7 @@ impl Cell {
             controller,
             loss_model: LossModel::Independent,
             loss: 50,
+            trouble: Trouble::None,
             rtt_ms: 100,
             rate_mbps: 100,
         }
@@ -90,7 +108,8 @@ impl Cell {
 
     /// The cell whose run on a lossless link this one's overhead is compared with: the same workload with fences.
     pub fn reference(self) -> Self {
-        Self { delivery: Delivery::Partial, loss: 0, loss_model: LossModel::Independent, ..self }
+        let clean = Self { loss: 0, loss_model: LossModel::Independent, trouble: Trouble::None, ..self };
+        Self { delivery: Delivery::Partial, ..clean }
     }
 
     /// The share of packets lost in percent.
@@ -123,6 +142,7 @@ impl Cell {
             delay: self.rtt() / 2,
             queue: Queue::of(self.rate(), self.rtt()),
             loss: self.loss_model.loss(f64::from(self.loss) / 10_000.0),
+            jitter: self.trouble.jitter(),
             ..LaneConfig::default()
         };
         LinkConfig { forward: lane.clone(), back: lane }
@@ -158,6 +178,31 @@ impl LossModel {
             }
             Self::Burst5Ms => Loss::Times { share, burst: Duration::from_millis(5) },
             Self::Burst20Ms => Loss::Times { share, burst: Duration::from_millis(20) },
+        }
+    }
+}
+
+impl Trouble {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::None, Self::Apart5Ms, Self::Apart20Ms, Self::Clumps20Ms, Self::Bulk];
+
+    /// As in tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Apart5Ms => "apart-5ms",
+            Self::Apart20Ms => "apart-20ms",
+            Self::Clumps20Ms => "clumps-20ms",
+            Self::Bulk => "bulk",
+        }
+    }
+
+    fn jitter(self) -> Jitter {
+        match self {
+            Self::None | Self::Bulk => Jitter::None,
+            Self::Apart5Ms => Jitter::Apart { span: Duration::from_millis(5) },
+            Self::Apart20Ms => Jitter::Apart { span: Duration::from_millis(20) },
+            Self::Clumps20Ms => Jitter::Clumps { span: Duration::from_millis(20) },
         }
     }
 }

@@ -9,7 +9,7 @@ mod pool;
 mod row;
 mod run;
 
-pub use cell::{Cell, LossModel, Workload};
+pub use cell::{Cell, LossModel, Trouble, Workload};
 pub use plans::Grid;
 pub use pool::{Job, Progress, jobs, run_jobs};
 pub use row::Row;

@@ -1,6 +1,6 @@
 //! Which cells a grid has.
 
-use super::cell::{Cell, LossModel, Workload};
+use super::cell::{Cell, LossModel, Trouble, Workload};
 use crate::controller::Controller;
 use crate::session::{Amount, Delivery};
 
@@ -103,7 +103,8 @@ fn beyond() -> Vec<Cell> {
     cells
 }
 
-/// Round trips of 20 to 200 ms with 1 % of loss in each manner; singles also of 3 %, bad times also of 2 and 5 %.
+/// Round trips of 20 to 200 ms with 1 % of loss in each manner; singles also of 3 %, bad times also of 2 and 5 %. At
+/// 100 ms every trouble too: by itself, with single losses, and with bad times.
 fn bursts() -> Vec<Cell> {
     let repaired = Delivery::Repaired(Amount::Adaptive);
     let mut cells = Vec::new();
@@ -113,6 +114,11 @@ fn bursts() -> Vec<Cell> {
             cells.push(Cell { loss: 0, ..base });
             for rtt_ms in [20, 50, 100, 200] {
                 cells.extend(manners().map(|(loss_model, loss)| Cell { loss_model, loss, rtt_ms, ..base }));
+            }
+            for trouble in Trouble::ALL.into_iter().filter(|trouble| *trouble != Trouble::None) {
+                let losses =
+                    [(LossModel::Independent, 0), (LossModel::Independent, 100), (LossModel::Burst5Ms, 100)];
+                cells.extend(losses.map(|(loss_model, loss)| Cell { loss_model, loss, trouble, ..base }));
             }
         }
     }

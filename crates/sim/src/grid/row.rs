@@ -22,7 +22,9 @@ pub struct Row {
     pub rest: Measures,
     /// Each run's duration.
     pub completion: Samples,
-    /// UDP payload in the direction of the updates, in bytes, of all runs.
+    /// How long packets in the direction of the updates waited for the link.
+    pub queue: Samples,
+    /// The session's UDP payload in the direction of the updates, in bytes, of all runs.
     pub wire_bytes: u64,
     /// The same of as many reference runs.
     pub reference_bytes: u64,
@@ -44,6 +46,7 @@ impl Row {
             first: Measures::default(),
             rest: Measures::default(),
             completion: Samples::default(),
+            queue: Samples::default(),
             wire_bytes: 0,
             reference_bytes: 0,
             content_bytes: 0,
@@ -61,6 +64,7 @@ impl Row {
             first: run.first.clone(),
             rest: run.rest.clone(),
             completion: Samples::from_iter([run.completion]),
+            queue: run.queue.clone(),
             wire_bytes: run.wire_bytes,
             reference_bytes: reference.wire_bytes,
             content_bytes: run.content_bytes,
@@ -76,6 +80,7 @@ impl Row {
         self.first.merge(&other.first);
         self.rest.merge(&other.rest);
         self.completion.merge(&other.completion);
+        self.queue.merge(&other.queue);
         self.wire_bytes += other.wire_bytes;
         self.reference_bytes += other.reference_bytes;
         self.content_bytes += other.content_bytes;

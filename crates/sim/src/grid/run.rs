@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use wayferry_proto::Time;
 
-use super::cell::Cell;
+use super::cell::{Cell, Trouble};
+use crate::app::{Bulk, Sink, Traffic};
+use crate::controller::Controller;
 use crate::error::Error;
 use crate::link::HEADERS;
 use crate::session::{AppSide, DisplaySide, Log, Measures, Plan};
-use crate::transport::PacketSize;
+use crate::stats::Samples;
+use crate::transport::{PacketSize, Windows};
 use crate::world::{Flow, HostId, LinkConfig, World};
 
 /// What one run gave.
@@ -24,10 +27,12 @@ pub struct Run {
     pub completion: Duration,
     /// Updates delivered.
     pub updates: u64,
-    /// UDP payload in the direction of the updates, in bytes.
+    /// The session's UDP payload in the direction of the updates, in bytes.
     pub wire_bytes: u64,
-    /// Packets in that direction.
+    /// Its packets in that direction.
     pub wire_packets: u64,
+    /// How long packets in that direction waited for the link, those of another flow too.
+    pub queue: Samples,
     /// Bytes of the updates themselves.
     pub content_bytes: u64,
 }
@@ -76,7 +81,10 @@ impl Run {
             receiver: Box::new(DisplaySide::new(Arc::clone(&plan), cell.delivery)),
         };
         let (sender, receiver) = (HostId::sender(0), HostId::receiver(0));
-        let mut world = World::new(link, vec![flow], seed)?;
+        let bulk = (cell.trouble == Trouble::Bulk).then(bulk);
+        let mut world = World::new(link, std::iter::once(flow).chain(bulk).collect(), seed)?;
+        let before = world.sent(sender);
+        world.record_waits();
         if recorded {
             world.record_packets();
         }
@@ -84,7 +92,7 @@ impl Run {
         let done = |world: &World| world.app::<DisplaySide>(receiver).is_none_or(DisplaySide::is_done);
         world.run_while(LIMIT, |world| !done(world) && !faulty(world))?;
         let at = world.now();
-        let wire = world.lane_stats()[0];
+        let after = world.sent(sender);
         let missing = || Error::Unfinished { at, missing: "updates".into() };
         let app = world.app::<AppSide>(sender).ok_or_else(missing)?;
         let display = world.app::<DisplaySide>(receiver).ok_or_else(missing)?;
@@ -102,8 +110,9 @@ impl Run {
             rest,
             completion: display.log().completion(order).ok_or_else(missing)?,
             updates: plan.updates.len() as u64,
-            wire_bytes: wire.offered_bytes,
-            wire_packets: wire.offered,
+            wire_bytes: after.bytes - before.bytes,
+            wire_packets: after.datagrams - before.datagrams,
+            queue: world.waits().iter().map(|wait| wait.time).collect(),
             content_bytes: plan.bytes(),
         })
     }
@@ -114,6 +123,17 @@ impl Run {
         let bytes = self.wire_bytes + self.wire_packets * HEADERS;
         let way = if cell.workload.plan().has_requests() { cell.rtt() } else { cell.rtt() / 2 };
         way + cell.rate().time(bytes / self.updates.max(1))
+    }
+}
+
+/// What fills the queue beside the session.
+fn bulk() -> Flow {
+    Flow {
+        controller: Controller::Cubic,
+        size: PACKET,
+        windows: Windows::Wide,
+        sender: Box::new(Traffic::new(Some(Bulk::ALWAYS), None)),
+        receiver: Box::new(Sink::new(true, None)),
     }
 }
 

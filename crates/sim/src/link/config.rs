@@ -43,18 +43,23 @@ pub enum Service {
     Trace(Arc<Trace>),
 }
 
-/// What varies the delay. None of these reorders packets.
+/// What varies the delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Jitter {
     /// Nothing.
     #[default]
     None,
+    /// Each packet is late by up to `span`, uniformly and for itself: those behind it overtake.
+    Apart {
+        /// The most that a packet is late.
+        span: Duration,
+    },
     /// Each packet is late by up to `span`, uniformly, and those behind it wait: they arrive in clumps.
     Clumps {
         /// The most that a packet is late.
         span: Duration,
     },
-    /// The delay wanders between 0 and `span` more, in a straight line to a new point every `period`.
+    /// The delay wanders between 0 and `span` more, in a straight line to a new point every `period`. Order is kept.
     Wander {
         /// The most that packets are late.
         span: Duration,

@@ -275,7 +275,10 @@ impl<T: Clone> Lane<T> {
             self.stats.lost += 1;
             return;
         }
-        let mut arrival = (at + self.config.delay + self.jitter(at, head.late)).max(self.last_arrival);
+        let mut arrival = at + self.config.delay + self.jitter(at, head.late);
+        if !matches!(self.config.jitter, Jitter::Apart { .. }) {
+            arrival = arrival.max(self.last_arrival);
+        }
         match self.config.reorder {
             Some(reorder) if head.reorder < reorder.share => arrival += reorder.by,
             _ => self.last_arrival = arrival,
@@ -289,7 +292,7 @@ impl<T: Clone> Lane<T> {
     fn jitter(&mut self, at: Time, late: f64) -> Duration {
         match self.config.jitter {
             Jitter::None => Duration::ZERO,
-            Jitter::Clumps { span } => span.mul_f64(late),
+            Jitter::Apart { span } | Jitter::Clumps { span } => span.mul_f64(late),
             Jitter::Wander { span, period } => span.mul_f64(self.wander.at(at, period)),
         }
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::time::Duration;
 use wayferry_sim::Samples;
-use wayferry_sim::grid::{Cell, Row};
+use wayferry_sim::grid::{Cell, Row, Trouble};
 use wayferry_sim::session::Measures;
 
 use crate::bench::round;
@@ -16,8 +16,16 @@ pub(super) fn scene(cell: Cell) -> String {
         cell.rtt_ms,
         cell.rate_mbps,
         cell.loss_percent(),
-        cell.loss_model.name()
+        model(cell)
     )
+}
+
+/// What the link does to packets.
+fn model(cell: Cell) -> String {
+    match cell.trouble {
+        Trouble::None => cell.loss_model.name().to_owned(),
+        trouble => format!("{} {}", cell.loss_model.name(), trouble.name()),
+    }
 }
 
 /// What is compared on it.
@@ -45,6 +53,7 @@ pub(super) fn json(row: &Row) -> Value {
         ("controller", json!(cell.controller.name())),
         ("loss_percent", json!(cell.loss_percent())),
         ("loss_model", json!(cell.loss_model.name())),
+        ("trouble", json!(cell.trouble.name())),
         ("rtt_ms", json!(cell.rtt_ms)),
         ("rate_mbps", json!(cell.rate_mbps)),
         ("seeds", json!(row.seeds)),
@@ -53,6 +62,7 @@ pub(super) fn json(row: &Row) -> Value {
         ("overhead_percent", json!(number(row.overhead_percent()))),
         ("wire_ratio", json!(number(row.wire_ratio()))),
         ("floor_ms", json!(round(row.floor.as_secs_f64() * 1e3))),
+        ("queue_ms", waits(&row.queue)),
         // The first updates of each run, which nothing above counts.
         ("first", measures(&row.first)),
         ("failures", json!(row.failures)),
@@ -60,6 +70,11 @@ pub(super) fn json(row: &Row) -> Value {
         value[key] = field;
     }
     value
+}
+
+fn waits(samples: &Samples) -> Value {
+    let at = |share| samples.percentile(share).map(round);
+    json!({"p50": at(0.5), "p99": at(0.99), "p999": at(0.999)})
 }
 
 fn measures(measures: &Measures) -> Value {
@@ -96,7 +111,7 @@ fn number(value: f64) -> Option<f64> {
 /// The head of the table.
 pub(super) fn head() -> String {
     format!(
-        "{:<15}{:<30}{:>5}{:>7}{:>7} {:<12}{:>17}{:>19}{:>8}{:>17}{:>9}{:>8}{:>7}{:>6}",
+        "{:<15}{:<30}{:>5}{:>7}{:>7} {:<24}{:>17}{:>19}{:>8}{:>26}{:>9}{:>17}{:>8}{:>8}{:>6}",
         "workload",
         "delivery",
         "rtt",
@@ -106,8 +121,9 @@ pub(super) fn head() -> String {
         "blocking 50/99",
         "inter 99/99.95",
         ">100ms",
-        "response 50/99",
+        "response 50/99/99.9",
         "floor",
+        "queue 50/99",
         "compl s",
         "over %",
         "fails"
@@ -117,24 +133,25 @@ pub(super) fn head() -> String {
 /// A row of the table.
 pub(super) fn line(row: &Row) -> String {
     let cell = row.cell;
-    let two =
-        |samples: &Samples, low: f64, high: f64| match (samples.percentile(low), samples.percentile(high)) {
-            (Some(low), Some(high)) => format!("{low:.2} / {high:.2}"),
-            _ => "-".to_owned(),
-        };
+    let at = |samples: &Samples, shares: &[f64]| {
+        let values: Vec<f64> = shares.iter().filter_map(|share| samples.percentile(*share)).collect();
+        let words: Vec<String> = values.iter().map(|value| format!("{value:.2}")).collect();
+        if words.is_empty() { "-".to_owned() } else { words.join(" / ") }
+    };
     format!(
-        "{:<15}{:<30}{:>5}{:>7}{:>6}% {:<12}{:>17}{:>19}{:>8}{:>17}{:>9.1}{:>8.1}{:>7.2}{:>6}",
+        "{:<15}{:<30}{:>5}{:>7}{:>6}% {:<24}{:>17}{:>19}{:>8}{:>26}{:>9.1}{:>17}{:>8.1}{:>8.2}{:>6}",
         cell.workload.name(),
         contender(cell),
         cell.rtt_ms,
         cell.rate_mbps,
         cell.loss_percent(),
-        cell.loss_model.name(),
-        two(&row.rest.blocking, 0.5, 0.99),
-        two(&row.rest.inter_delivery, 0.99, 0.9995),
+        model(cell),
+        at(&row.rest.blocking, &[0.5, 0.99]),
+        at(&row.rest.inter_delivery, &[0.99, 0.9995]),
         row.rest.inter_delivery.above(LONG),
-        two(&row.rest.response, 0.5, 0.99),
+        at(&row.rest.response, &[0.5, 0.99, 0.999]),
         row.floor.as_secs_f64() * 1e3,
+        at(&row.queue, &[0.5, 0.99]),
         row.completion.mean().unwrap_or(f64::NAN) / 1e3,
         row.overhead_percent(),
         row.failures
@@ -167,7 +184,9 @@ mod tests {
         {
             assert!(value.get(key).is_some(), "{key}");
         }
-        assert!(line(&row).contains("110.00 / 110.00"));
+        assert!(line(&row).contains("110.00 / 110.00 / 110.00"));
         assert_eq!(head().chars().count(), line(&row).chars().count());
+        let bulk = Cell { trouble: Trouble::Bulk, ..cell };
+        assert_eq!(scene(bulk), "non-streaming rtt 100 ms, 100 Mbit/s, 0.5 % independent bulk");
     }
 }

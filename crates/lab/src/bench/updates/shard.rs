@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use wayferry_sim::grid::{Cell, Grid, LossModel, Row, Workload};
+use wayferry_sim::grid::{Cell, Grid, LossModel, Row, Trouble, Workload};
 use wayferry_sim::session::{Delivery, Measures};
 use wayferry_sim::{Controller, Samples};
 
@@ -71,6 +71,7 @@ pub(super) fn write_row(row: &Row) -> Value {
         "first": write_measures(&row.first),
         "rest": write_measures(&row.rest),
         "completion": write_samples(&row.completion),
+        "queue": write_samples(&row.queue),
         "wire_bytes": row.wire_bytes,
         "reference_bytes": row.reference_bytes,
         "content_bytes": row.content_bytes,
@@ -89,6 +90,7 @@ pub(super) fn read_row(value: &Value) -> Option<Row> {
     row.first = read_measures(&parts["first"])?;
     row.rest = read_measures(&parts["rest"])?;
     row.completion = read_samples(&parts["completion"])?;
+    row.queue = read_samples(&parts["queue"])?;
     row.wire_bytes = parts["wire_bytes"].as_u64()?;
     row.reference_bytes = parts["reference_bytes"].as_u64()?;
     row.content_bytes = parts["content_bytes"].as_u64()?;
@@ -100,13 +102,14 @@ fn read_cell(value: &Value) -> Option<Cell> {
     let text = |key: &str| value[key].as_str();
     let number = |key: &str| value[key].as_u64().and_then(|number| u32::try_from(number).ok());
     let (workload, model, controller) = (text("workload")?, text("loss_model")?, text("controller")?);
-    let (delivery, repair) = (text("delivery")?, text("repair")?);
+    let (delivery, repair, trouble) = (text("delivery")?, text("repair")?, text("trouble")?);
     Some(Cell {
         workload: Workload::ALL.into_iter().find(|it| it.name() == workload)?,
         delivery: Delivery::ALL.into_iter().find(|it| it.name() == delivery && it.repair_name() == repair)?,
         controller: Controller::ALL.into_iter().find(|it| it.name() == controller)?,
         loss_model: LossModel::ALL.into_iter().find(|it| it.name() == model)?,
         loss: (value["loss_percent"].as_f64()? * 100.0).round() as u32,
+        trouble: Trouble::ALL.into_iter().find(|it| it.name() == trouble)?,
         rtt_ms: number("rtt_ms")?,
         rate_mbps: number("rate_mbps")?,
     })
@@ -157,12 +160,14 @@ mod tests {
 
     fn row() -> Row {
         let cell = Cell::baseline(Workload::Streaming, Delivery::Total, Controller::Bbr3);
-        let mut row = Row::new(Cell { loss: 10, loss_model: LossModel::Burst5Ms, ..cell });
+        let burst = Cell { loss: 10, loss_model: LossModel::Burst5Ms, ..cell };
+        let mut row = Row::new(Cell { trouble: Trouble::Clumps20Ms, ..burst });
         for millis in [0, 0, 0, 3, 1_000_000] {
             row.rest.blocking.add(Duration::from_millis(millis));
         }
         row.first.response.add(Duration::from_micros(123_456));
         row.completion.add(Duration::from_secs(120));
+        row.queue.add(Duration::from_millis(70));
         (row.seeds, row.updates, row.wire_bytes) = (2, 600, 12_345_678_901);
         row.floor = Duration::from_nanos(108_370_480);
         row

@@ -112,6 +112,17 @@ fn a_late_packet_is_overtaken() {
 }
 
 #[test]
+fn packets_that_are_late_apart_overtake_within_their_span() {
+    let span = Duration::from_millis(5);
+    let packets: Vec<_> = (0..50).map(|index| (index * 1000, 100)).collect();
+    let jitter = Jitter::Apart { span };
+    let (out, _) = arrivals(&LaneConfig { jitter, ..LaneConfig::default() }, &packets, 4);
+    assert_eq!(out.len(), 50);
+    assert!(out.windows(2).any(|pair| pair[1].1 < pair[0].1), "{out:?}");
+    assert!(out.iter().all(|(time, index)| time.since(Time::from_micros(packets[*index].0)) <= span));
+}
+
+#[test]
 fn duplicates_come_as_often_as_said() {
     let packets: Vec<_> = (0..10_000).map(|index| (index * 10, 100)).collect();
     let (out, stats) = arrivals(&LaneConfig { duplication: 0.1, ..LaneConfig::default() }, &packets, 9);
