@@ -8,6 +8,7 @@ pub(crate) mod compression;
 pub(crate) mod hol;
 pub(crate) mod pixels;
 mod plot;
+mod processes;
 mod progress;
 pub(crate) mod resume;
 pub(crate) mod rig;

@@ -5,14 +5,14 @@
 //! times are the stage's, which stamps each commit that it sees.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use wayferry_net::Ticket;
 use wayferry_stage::{BigCommit, Config, Endpoint, Link, LinkConfig, Program, Stage, StageEvent, Watch, now};
 
+use super::processes::{Process, Session, first_line, system, wayferry};
 use super::{Figures, Row, Setting, Target, write_json};
 use crate::error::{Error, SessionError};
 use crate::flags::BenchFlags;
@@ -198,7 +198,7 @@ impl<'a> Rig<'a> {
                 .spawn()
                 .map_err(system("starting a host"))?;
         let first = first_line(&mut host)?;
-        let host = Session(host);
+        let host = Session::new(host);
         let ticket: Ticket = first.parse().map_err(|error| Error::Ticket(format!("{error}")))?;
         let address = *ticket.addresses.first().ok_or_else(|| Error::Ticket("no address".into()))?;
         let link = Link::start(link_config(bench.rtt_ms), address).map_err(system("starting the link"))?;
@@ -231,7 +231,7 @@ impl<'a> Rig<'a> {
         let mut child =
             wayferry(&self.dir, &["ticket"]).stdout(Stdio::piped()).spawn().map_err(system("asking"))?;
         let line = first_line(&mut child)?;
-        drop(Process(child));
+        drop(Process::new(child));
         Ok(line)
     }
 
@@ -252,41 +252,6 @@ impl<'a> Rig<'a> {
     }
 }
 
-/// A process that is killed and reaped.
-struct Process(Child);
-
-impl Process {
-    fn kill(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
-/// The host of a session, which is asked to end it: killed, it would leave its programs behind.
-struct Session(Child);
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        let pid = rustix::process::Pid::from_child(&self.0);
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        let _ = self.0.wait();
-    }
-}
-
-fn wayferry(dir: &RuntimeDir, words: &[&str]) -> Command {
-    let beside = std::env::current_exe().map(|itself| itself.with_file_name("wayferry"));
-    let mut command = Command::new(beside.unwrap_or_else(|_| "wayferry".into()));
-    command.args(words).env("TMPDIR", dir.path()).env("XDG_RUNTIME_DIR", dir.path());
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command
-}
-
 fn attach(
     dir: &RuntimeDir,
     socket: &std::path::Path,
@@ -295,7 +260,7 @@ fn attach(
 ) -> Result<Process, SessionError> {
     let via = link.local_addr().to_string();
     let mut command = wayferry(dir, &["attach", ticket, "--via", &via]);
-    command.env("WAYLAND_DISPLAY", socket).spawn().map(Process).map_err(system("starting a display"))
+    command.env("WAYLAND_DISPLAY", socket).spawn().map(Process::new).map_err(system("starting a display"))
 }
 
 /// A program that draws a little with each frame callback, in a window of 640 × 480.
@@ -314,13 +279,6 @@ fn program(dir: &RuntimeDir, signals: &Signals) -> Result<Program, SessionError>
         .map_err(system("starting a program"))
 }
 
-fn first_line(child: &mut Child) -> Result<String, Error> {
-    let out = child.stdout.take().ok_or_else(|| SessionError::Lost("no output".into()))?;
-    let mut line = String::new();
-    BufReader::new(out).read_line(&mut line).map_err(system("reading a ticket"))?;
-    Ok(line.trim().to_owned())
-}
-
 fn link_config(rtt_ms: u32) -> LinkConfig {
     let rate = u64::from(RATE) * 1_000_000;
     let rtt = Duration::from_millis(rtt_ms.into());
@@ -331,10 +289,6 @@ fn link_config(rtt_ms: u32) -> LinkConfig {
         queue_bytes: product.max(64_000),
         ..LinkConfig::default()
     }
-}
-
-fn system(doing: &'static str) -> impl Fn(std::io::Error) -> SessionError {
-    move |source| SessionError::System { doing, source }
 }
 
 /// The session's name.
