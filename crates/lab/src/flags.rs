@@ -147,6 +147,10 @@ pub(crate) enum BenchCommand {
     /// From Enter to the first window: `wayferry ssh` beside ssh's own connection, with UDP open and blocked. It needs
     /// /dev/net/tun, namespaces, `unshare`, `ip`, an ssh client and server, and foot.
     Start(StartFlags),
+    /// Typing into foot beside a window that never rests, with host and display as processes in networks of their own,
+    /// over links that lose, singly and in bursts, and that reorder. It needs /dev/net/tun, namespaces, `unshare`, `ip`
+    /// and foot.
+    Typing(BenchFlags),
     /// How soon the windows are fresh again: after an outage, a change of address, with another display or compositor.
     Resume(BenchFlags),
     /// Updates over lossy links in virtual time: blocking, response, overhead, for each delivery and controller.

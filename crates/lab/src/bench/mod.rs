@@ -14,6 +14,7 @@ pub(crate) mod resume;
 pub(crate) mod rig;
 pub(crate) mod sound;
 pub(crate) mod start;
+pub(crate) mod typing;
 pub(crate) mod updates;
 pub(crate) mod windows;
 

@@ -8,15 +8,15 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::OwnedFd;
-use wayferry_stage::{Lane, LinkConfig};
+use wayferry_stage::{Lane, LinkConfig, LinkStats};
 
 use super::{MTU, PACKETS_IN_A_TURN, PREFIX, device, namespace};
 
@@ -34,6 +34,8 @@ type Work = Box<dyn FnOnce() + Send>;
 struct Stop {
     stop: AtomicBool,
     wake: OwnedFd,
+    /// What has been carried so far.
+    carried: Mutex<LinkStats>,
 }
 
 /// One direction.
@@ -60,7 +62,7 @@ impl Beyond {
         })?;
         let far = made.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let stop = Arc::new(Stop { stop: AtomicBool::new(false), wake });
+        let stop = Arc::new(Stop { stop: AtomicBool::new(false), wake, carried: Mutex::default() });
         let directions = [
             Direction { from: here.try_clone()?, to: far.try_clone()?, lane: Lane::new(up) },
             Direction { from: far, to: here, lane: Lane::new(down) },
@@ -69,6 +71,11 @@ impl Beyond {
         let link =
             std::thread::Builder::new().name("link".into()).spawn(move || run(&theirs, directions, udp))?;
         Ok(Self { stop, link: Some(link), work: Some(work), there: Some(there) })
+    }
+
+    /// What the link has carried: up is towards the other network.
+    pub(crate) fn stats(&self) -> LinkStats {
+        *self.stop.carried.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does this in the other network, and waits for it: a program that is started there stays there.
@@ -101,6 +108,8 @@ fn run(stop: &Stop, mut directions: [Direction; 2], udp: bool) {
         for direction in &mut directions {
             direction.turn(start.elapsed(), &mut packet, udp);
         }
+        let [up, down] = [&directions[0], &directions[1]].map(|direction| direction.lane.stats());
+        *stop.carried.lock().unwrap_or_else(PoisonError::into_inner) = LinkStats { up, down };
     }
 }
 
