@@ -67,11 +67,13 @@ fn display(document: &Value) -> String {
         (Some("quic"), Some(_)) => format!(", loss {}", figures.percent("lost_percent")),
         _ => String::new(),
     };
-    let since = document["shown_seconds"].as_u64().map_or("unknown".to_owned(), manage::span);
-    format!(
-        "  {place}: {programs}, {carrier}, round trip {}{loss}, for {since}{contact}\n",
-        figures.time("rtt_ms")
-    )
+    let round_trip = match document["rtt_ms"].as_f64() {
+        Some(_) => figures.time("rtt_ms"),
+        None => "not measured yet".to_owned(),
+    };
+    let since = document["shown_seconds"].as_u64().map(manage::span);
+    let since = since.map(|since| format!(", for {since}")).unwrap_or_default();
+    format!("  {place}: {programs}, {carrier}, round trip {round_trip}{loss}{since}{contact}\n")
 }
 
 /// Silence from which on windows say so, too.
@@ -94,8 +96,8 @@ mod tests {
             words(&shown, Some("far"), &running),
             "shown here:\n\
              \x20 user@far:foot\u{fffd}: 1 program, over QUIC, round trip 103.4 ms, loss 1.2 %, for 5 min\n\
-             \x20 a session of a ticket: 2 programs, through ssh or a command, round trip ?, for 1 h 0 min, \
-             NO CONTACT for 12 s\n\
+             \x20 a session of a ticket: 2 programs, through ssh or a command, round trip not measured yet, \
+             for 1 h 0 min, NO CONTACT for 12 s\n\
              running on `far`:\n\
              \x20 SESSION  PROGRAMS  DISPLAY   SINCE\n\
              \x20 foot     1         attached  59 s\n"
@@ -107,7 +109,7 @@ mod tests {
     fn a_document_of_another_version_is_told_as_far_as_it_is_understood() {
         assert_eq!(
             display(&json!({})),
-            "  a session of a ticket: programs unknown, over an unknown link, round trip ?, for unknown\n"
+            "  a session of a ticket: programs unknown, over an unknown link, round trip not measured yet\n"
         );
     }
 }
