@@ -158,17 +158,22 @@ impl Open {
             Self::There => {
                 format!("what is sent gets there, and nothing comes back within {waited} s from {tried}")
             }
-            Self::NotThere => {
-                format!("what is sent to {tried} does not get there; nothing comes back within {waited} s")
-            }
-            Self::Unknown => format!("nothing comes back within {waited} s from {tried}"),
+            Self::NotThere => format!(
+                "what is sent to {tried} does not get there, in {waited} s; whether an answer would come back is \
+                 not known, for there was nothing to answer"
+            ),
+            Self::Unknown => format!(
+                "nothing comes back within {waited} s from {tried}; whether what is sent gets there is not known"
+            ),
         }
     }
 
     fn hint(self, host: &str, port: u16) -> String {
         let way = match self {
             Self::There => format!("from port {port} of `{host}` pass, to the ports that ask there"),
-            Self::NotThere | Self::Unknown => format!("to port {port} of `{host}` pass, and its answers"),
+            Self::NotThere | Self::Unknown => {
+                format!("to port {port} of `{host}` pass, and its answers, then ask again")
+            }
         };
         let ports = "`--port 60000-61000` chooses ports that can be named there";
         format!("have each firewall on the way let UDP {way}; {ports}")
