@@ -1,10 +1,11 @@
 //! Files that appear under their names whole or not at all.
 //!
 //! It does not know what is in them. Invariants: what is under a name is on the disk, and none but its user can open a
-//! private file before there is anything in it.
+//! private file before there is anything in it. A file system that can neither link files nor rename them without
+//! replacing others shows a new file empty for a moment.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -56,12 +57,20 @@ pub(crate) fn settle(file: &File) -> io::Result<()> {
 pub(crate) fn rename(hidden: &Path, path: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, hidden, CWD, path, RenameFlags::NOREPLACE) {
         // The file system knows no such renaming.
-        Err(Errno::INVAL | Errno::NOSYS) => {
-            fs::hard_link(hidden, path)?;
-            fs::remove_file(hidden)
-        }
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => match fs::hard_link(hidden, path) {
+            Ok(()) => fs::remove_file(hidden),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
+            // Nor two names of one file, as FAT behind FUSE.
+            Err(_) => rename_to_taken(hidden, path),
+        },
         result => Ok(result?),
     }
+}
+
+/// Renames a file to a name that an empty one has taken before.
+fn rename_to_taken(hidden: &Path, path: &Path) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    fs::rename(hidden, path).inspect_err(|_| drop(fs::remove_file(path)))
 }
 
 #[cfg(test)]
@@ -79,9 +88,24 @@ mod tests {
         let about = fs::metadata(&private).expect("there");
         assert_eq!((read(&private), about.ino(), about.mode() & 0o777), ("two".into(), inode, 0o600));
         create(&new, "one").expect("it is new");
-        assert_eq!(create(&new, "two").expect_err("it is taken").kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(create(&new, "two").expect_err("it is taken").kind(), ErrorKind::AlreadyExists);
         assert_eq!(read(&new), "one");
         assert!(replace(&dir.path().join("none/x"), "one").is_err());
         assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 2, "nothing else is left");
+    }
+
+    #[test]
+    fn where_nothing_else_keeps_a_name_from_being_replaced_an_empty_file_takes_it_first() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let [hidden, path] = ["hidden", "path"].map(|name| dir.path().join(name));
+        fs::write(&hidden, "text").expect("written");
+        rename_to_taken(&hidden, &path).expect("it is free");
+        assert_eq!((fs::read_to_string(&path).expect("a file"), hidden.exists()), ("text".into(), false));
+        fs::write(&hidden, "more").expect("written");
+        let taken = rename_to_taken(&hidden, &path).expect_err("it is taken");
+        assert_eq!(taken.kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&path).expect("a file"), "text");
+        let (gone, free) = (dir.path().join("gone"), dir.path().join("free"));
+        assert!(rename_to_taken(&gone, &free).is_err() && !free.exists(), "no empty file is left");
     }
 }

@@ -4,7 +4,7 @@
 //! file appears under its name whole or not at all, never in place of another, and is its user's alone.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Seek};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -52,7 +52,8 @@ fn keep_where(
         return Err((FileFate::NoSpace, format!("`{}`: no room for another file", place.display())));
     }
     let part = Part::new(place).map_err(fail(place))?;
-    fill(&part, size, from, has_room).and_then(|()| part.put(&name::usable(called)).map_err(fail(place)))
+    fill(&part, size, from, has_room)?;
+    publish(part, &name::usable(called), || has_room(size))
 }
 
 /// Writes `size` bytes that come, as far as there is room.
@@ -80,6 +81,22 @@ fn fill(
     settle(&part.file).map_err(fail)
 }
 
+/// Gives a file that is whole its name. Where one without a name can be given none, a copy of it is.
+fn publish(
+    mut part: Part<'_>,
+    called: &str,
+    has_room: impl FnOnce() -> Result<(), Trouble>,
+) -> Result<PathBuf, Trouble> {
+    let fail = |error: io::Error| (fate_of(&error), format!("`{}`: {error}", part.place.display()));
+    match part.put(called) {
+        Err(error) if part.hidden.is_none() && error.kind() != ErrorKind::AlreadyExists => {
+            has_room()?;
+            part.copied().and_then(|mut copy| copy.put(called)).map_err(fail)
+        }
+        result => result.map_err(fail),
+    }
+}
+
 /// Bytes that this user may still write to the disk of `place`.
 fn free(place: &Path) -> io::Result<u64> {
     let room = rustix::fs::statvfs(place)?;
@@ -105,7 +122,7 @@ impl<'a> Part<'a> {
     /// `None` where the file system has none, or where nothing could name it later.
     fn unnamed(place: &Path) -> Option<File> {
         let mut options = OpenOptions::new();
-        options.write(true).mode(0o600).custom_flags(OFlags::TMPFILE.bits().cast_signed());
+        options.read(true).write(true).mode(0o600).custom_flags(OFlags::TMPFILE.bits().cast_signed());
         options.open(place).ok().filter(|file| link(file).exists())
     }
 
@@ -115,8 +132,17 @@ impl<'a> Part<'a> {
         Ok(Self { place, file, hidden: Some(path) })
     }
 
+    /// The same file with a hidden name.
+    fn copied(&self) -> io::Result<Self> {
+        let copy = Self::hidden(self.place)?;
+        (&self.file).rewind()?;
+        io::copy(&mut &self.file, &mut &copy.file)?;
+        settle(&copy.file)?;
+        Ok(copy)
+    }
+
     /// Gives it its name, or the next that is free.
-    fn put(mut self, called: &str) -> io::Result<PathBuf> {
+    fn put(&mut self, called: &str) -> io::Result<PathBuf> {
         for count in 1..=MAX_ALIKE {
             let path = self.place.join(name::numbered(called, count));
             match self.name(&path) {
@@ -277,8 +303,30 @@ mod tests {
             part
         };
         drop(part("gone"));
-        let second = part("second").put("a").expect("a name");
+        let second = publish(part("second"), "a", || unreachable!("it is named")).expect("a name");
         assert_eq!((fs::read(&second).expect("read"), second), (b"second".into(), dir.path().join("a (2)")));
+        assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 2);
+    }
+
+    /// What is opened elsewhere cannot be linked here (EXDEV), and so it is where `/proc` has gone meanwhile.
+    #[test]
+    fn regression_a_file_that_cannot_be_linked_at_its_end_is_lost() {
+        let dir = RuntimeDir::private().expect("a directory");
+        fs::write(dir.path().join("a"), "first").expect("written");
+        let elsewhere = || {
+            let file = rustix::fs::memfd_create("elsewhere", rustix::fs::MemfdFlags::CLOEXEC);
+            let mut file = File::from(file.expect("memory"));
+            file.write_all(b"second").expect("written");
+            Part { place: dir.path(), file, hidden: None }
+        };
+        let full = publish(elsewhere(), "a", || Err((FileFate::NoSpace, "full".to_owned())));
+        assert_eq!(full.map_err(|trouble| trouble.0), Err(FileFate::NoSpace));
+        let second = publish(elsewhere(), "a", || Ok(())).expect("a copy");
+        assert_eq!(
+            (fs::read(&second).expect("read"), &second),
+            (b"second".into(), &dir.path().join("a (2)"))
+        );
+        assert_eq!(fs::metadata(&second).expect("there").permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 2);
     }
 
