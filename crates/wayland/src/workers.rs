@@ -5,10 +5,11 @@
 //! wait for that; without a crew at once. Invariant: what is made does not depend on who does the work, or when.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::Builder;
+use std::{fmt, io};
 
 use wayferry_pixels::{Decoder, Workspace};
 
@@ -20,6 +21,9 @@ pub trait Crew: fmt::Debug + Send + Sync {
     /// Has the task done soon, in the order of these calls, and then has its connection called again. A crew that has
     /// too much to do does it at once.
     fn take(&self, task: Task);
+
+    /// Has its connection called again soon.
+    fn wake(&self);
 }
 
 /// Who does long work: a crew, or the caller.
@@ -35,6 +39,27 @@ impl Workers {
     /// Whether work is done beside the caller.
     pub(crate) fn are_there(&self) -> bool {
         self.0.is_some()
+    }
+
+    /// Has work done on a thread of its own, because it may wait for what a program does; its end is seen by who is
+    /// called again then, or looks now and then where there is no crew.
+    ///
+    /// # Errors
+    /// The system has no thread to give.
+    pub(crate) fn start_apart<T: Send + Sync + 'static>(
+        &self,
+        name: &str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<Arc<OnceLock<T>>> {
+        let outcome = Arc::new(OnceLock::new());
+        let (told, crew) = (Arc::clone(&outcome), self.0.clone());
+        Builder::new().name(name.to_owned()).spawn(move || {
+            let _ = told.set(work());
+            if let Some(crew) = crew {
+                crew.wake();
+            }
+        })?;
+        Ok(outcome)
     }
 
     /// Has work done.
@@ -154,13 +179,25 @@ const PANICKED: &str = "the thread that did this work has panicked";
 /// A crew whose tasks a test has done when it likes.
 #[cfg(test)]
 pub(crate) mod slow {
+    use std::sync::Condvar;
+
     use super::*;
 
     /// See the module.
     #[derive(Default)]
-    pub(crate) struct Slow(Mutex<Vec<Task>>);
+    pub(crate) struct Slow {
+        tasks: Mutex<Vec<Task>>,
+        /// It was asked to call again.
+        wakes: (Mutex<usize>, Condvar),
+    }
 
     impl Slow {
+        /// Waits until it has been asked to call again.
+        pub(crate) fn wait(&self) {
+            let asked = self.wakes.1.wait_while(self.wakes.0.lock().unwrap(), |count| *count == 0);
+            *asked.unwrap() -= 1;
+        }
+
         /// How many tasks wait.
         pub(crate) fn waiting(&self) -> usize {
             self.tasks().len()
@@ -185,7 +222,7 @@ pub(crate) mod slow {
         }
 
         fn tasks(&self) -> std::sync::MutexGuard<'_, Vec<Task>> {
-            self.0.lock().unwrap()
+            self.tasks.lock().unwrap()
         }
     }
 
@@ -198,6 +235,11 @@ pub(crate) mod slow {
     impl Crew for Slow {
         fn take(&self, task: Task) {
             self.tasks().push(task);
+        }
+
+        fn wake(&self) {
+            *self.wakes.0.lock().unwrap() += 1;
+            self.wakes.1.notify_one();
         }
     }
 }

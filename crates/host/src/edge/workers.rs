@@ -97,6 +97,10 @@ impl Crew for Shared {
         drop(queue);
         self.news.notify_one();
     }
+
+    fn wake(&self) {
+        drop(WakeAtEnd(&self.wake));
+    }
 }
 
 impl fmt::Debug for Shared {
@@ -167,6 +171,8 @@ mod tests {
             wait(&pool);
             assert_eq!(alone::turn(&mut pool, Time::ZERO, &mut base), 1);
         }
+        crew(&pool).wake();
+        wait(&pool);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::action::{Action, Piece};
 use crate::message::WireArg;
 use crate::picture::Unpacker;
 use crate::wire::Arg;
+use crate::workers::Workers;
 
 use super::buffer::Buffer;
 use super::call::Call;
@@ -86,9 +87,11 @@ impl Captures {
         self.coming.len() + self.filling.len()
     }
 
-    /// When to look at what threads do.
-    pub(super) fn due(&self, now: Time) -> Option<Time> {
-        (!self.filling.is_empty()).then(|| now + LOOK)
+    /// When to look at what threads do: at once when one is done, and now and then where no crew has this called then.
+    pub(super) fn due(&self, now: Time, has_crew: bool) -> Option<Time> {
+        let is_done = self.filling.iter().any(|filling| filling.outcome.get().is_some());
+        let looks = !self.filling.is_empty() && !has_crew;
+        is_done.then_some(now).or(looks.then(|| now + LOOK))
     }
 
     /// The display is gone: what comes is of no use.
@@ -187,6 +190,7 @@ impl Connection {
     }
 
     fn finish_copy(&mut self, frame: u32) -> Result<(), Fault> {
+        let workers = self.config.workers.clone();
         let Some(capture) = self.capture(frame).filter(|capture| !capture.over) else { return Ok(()) };
         let Some(Copy { buffer, pipe, content: content @ Some(_), ready: ready @ Some(_) }) =
             &mut capture.copy
@@ -195,7 +199,7 @@ impl Connection {
         };
         capture.over = true;
         let (content, ready, pipe) = (content.take().flatten(), ready.take().unwrap_or_default(), *pipe);
-        let outcome = content.and_then(|content| fill(buffer, content).ok());
+        let outcome = content.and_then(|content| fill(&workers, buffer, content).ok());
         match outcome {
             Some(outcome) => {
                 self.captures.filling.push(Filling { frame, pipe, ready, outcome });
@@ -238,13 +242,9 @@ impl Connection {
 }
 
 /// Has a thread put a content into a buffer of its size and format; it says there whether it could.
-fn fill(buffer: &Buffer, content: Content) -> io::Result<Arc<OnceLock<bool>>> {
+fn fill(workers: &Workers, buffer: &Buffer, content: Content) -> io::Result<Arc<OnceLock<bool>>> {
     let (file, layout) = (buffer.file()?, buffer.layout());
-    let outcome = Arc::new(OnceLock::new());
-    let told = Arc::clone(&outcome);
-    let thread = std::thread::Builder::new().name("picture".to_owned());
-    thread.spawn(move || told.set(write(&file, layout, &content).is_ok()))?;
-    Ok(outcome)
+    workers.start_apart("picture", move || write(&file, layout, &content).is_ok())
 }
 
 /// Never beyond the end of the file: a program that says that it is longer would have it made so.
@@ -259,7 +259,7 @@ fn write(file: &File, layout: Layout, content: &Content) -> io::Result<()> {
 /// Copies of one program that are under way at once; more fail.
 pub(crate) const MAX_COPIES: usize = 4;
 
-/// How often threads are looked after: they take a few milliseconds.
+/// How often threads are looked after where there is no crew: they take a few milliseconds.
 const LOOK: Duration = Duration::from_millis(2);
 
 const FRAME: &str = "zwlr_screencopy_frame_v1";

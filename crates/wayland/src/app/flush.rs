@@ -202,7 +202,7 @@ impl Connection {
             .chain(keys)
             .chain(self.late_due())
             .chain(held)
-            .chain(self.captures.due(self.now))
+            .chain(self.captures.due(self.now, self.config.workers.are_there()))
             .chain(self.program.ping().next_timeout())
             .min()
     }

@@ -1,9 +1,13 @@
 //! Programs that ask for pictures of what the display shows.
 
+use std::sync::Arc;
+
 use wayferry_pixels::{Compression, Content, Encoder, Format, Size};
 
 use crate::action::Piece;
 use crate::picture;
+use crate::workers::Workers;
+use crate::workers::slow::Slow;
 
 use super::super::captures::MAX_COPIES;
 use super::*;
@@ -27,10 +31,14 @@ struct Film {
 
 impl Camera {
     fn new() -> Self {
+        Self::with_workers(Workers::default())
+    }
+
+    fn with_workers(workers: Workers) -> Self {
         let name = "zwlr_screencopy_manager_v1";
         let mut desk = (*desk()).clone();
         desk.snapshot.globals.push(Global { name: 30, interface: name.to_owned(), version: 3 });
-        let config = Config { allow: vec![name.to_owned()], ..Config::default() };
+        let config = Config { allow: vec![name.to_owned()], workers, ..Config::default() };
         let mut rig = Rig::with_config(config, &Rc::new(desk));
         let (manager, output, shm) = (rig.bind(name), rig.bind("wl_output"), rig.bind("wl_shm"));
         Self { rig, manager, output, shm }
@@ -86,18 +94,24 @@ impl Camera {
 
     /// What comes through a pipe, in pieces, and what a thread makes of it; `None` breaks off.
     fn collected(&mut self, pipe: u64, packed: Option<Vec<u8>>) {
-        let end = if packed.is_some() { Piece::Whole } else { Piece::Broken };
-        let packed = packed.unwrap_or_default();
-        let pieces = packed.chunks(7).map(|piece| Piece::Bytes(piece.to_vec().into()));
-        for piece in pieces.chain([end]) {
-            self.rig.connection.on_collected(self.rig.now, pipe, &piece);
+        match packed {
+            Some(packed) => self.collect(pipe, &packed),
+            None => self.rig.connection.on_collected(self.rig.now, pipe, &Piece::Broken),
         }
         self.settle();
     }
 
+    /// All of it comes.
+    fn collect(&mut self, pipe: u64, packed: &[u8]) {
+        let pieces = packed.chunks(7).map(|piece| Piece::Bytes(piece.to_vec().into()));
+        for piece in pieces.chain([Piece::Whole]) {
+            self.rig.connection.on_collected(self.rig.now, pipe, &piece);
+        }
+    }
+
     /// Waits for threads.
     fn settle(&mut self) {
-        while let Some(due) = self.rig.connection.captures.due(self.rig.now) {
+        while let Some(due) = self.rig.connection.captures.due(self.rig.now, false) {
             self.rig.now = due;
             self.rig.connection.on_timeout(due);
             std::thread::yield_now();
@@ -172,6 +186,25 @@ fn a_picture_is_there_before_the_program_hears_so() {
         camera.collected(pipe, Some(packed()));
         assert_eq!(camera.said(frame), [] as [&str; 0]);
     }
+}
+
+#[test]
+fn regression_what_a_thread_does_is_looked_at_every_2_ms_although_a_crew_would_call() {
+    let crew = Arc::new(Slow::default());
+    let mut camera = Camera::with_workers(Workers::new(Arc::<Slow>::clone(&crew)));
+    let (frame, film) = (camera.frame(), camera.film(SIZE, STRIDE));
+    let pipe = camera.copy(frame, &film).expect("it is asked for");
+    camera.hear(frame, "ready", &[0, 7, 9]);
+    camera.said(frame);
+    camera.collect(pipe, &packed());
+    let now = camera.rig.now;
+    let due = |camera: &Camera| camera.rig.connection.captures.due(now, true);
+    assert!(due(&camera).is_none_or(|due| due == now), "it is not looked at before it is done");
+    crew.wait();
+    assert_eq!(due(&camera), Some(now));
+    camera.rig.connection.on_timeout(now);
+    camera.rig.collect();
+    assert_eq!((camera.said(frame), due(&camera), film.bytes()), (vec!["ready"], None, filled()));
 }
 
 #[test]
