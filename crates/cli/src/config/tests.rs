@@ -58,7 +58,8 @@ fn what_is_unknown_is_told_and_ignored() {
 #[test]
 fn what_is_wrong_is_told_with_its_place() {
     for (file, expected) in [
-        ("a = 1\nquality = 0\n", "config.toml:2: `quality`: 0 is not in 1..=100, got `0`"),
+        ("a = 1\nquality = 0\n", "config.toml:2: `quality`: expected a number from 1 to 100, got `0`"),
+        ("quality = \"high\"\n", "config.toml:1: `quality`: expected a number from 1 to 100, got `high`"),
         ("quality = [\"1\"]\n", "config.toml:1: `quality`: expected a text or a number, got [1]"),
         ("lossless = 1979-05-27\n", "config.toml:1: `lossless`: expected true or false, got a date"),
         ("allow = 7.5\nport = \"9-1\"\n", "config.toml:2: `port`: expected a port or LOW-HIGH, got `9-1`"),

@@ -15,8 +15,8 @@ use wayferry_host::sound::{Audio, Mode};
 use wayferry_wayland::display::Wishes;
 
 use super::values::{
-    Events, Gpu, OpenUrl, Switch, parse_events, parse_name, parse_ports, parse_seconds, parse_sink,
-    parse_xwayland,
+    Events, Gpu, OpenUrl, Switch, parse_events, parse_name, parse_number, parse_ports, parse_seconds,
+    parse_sink, parse_xwayland,
 };
 
 /// All groups; those that a command does not take have their defaults.
@@ -198,8 +198,7 @@ pub(crate) struct PixelFlags {
     #[arg(long)]
     pub(crate) lossless: bool,
     /// Quality of pictures that are lossy for now, from 1 to 100 [default: 75].
-    #[arg(long, value_name = "NUMBER", conflicts_with = "lossless",
-        value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "lossless", value_parser = parse_number::<100>)]
     pub(crate) quality: Option<u8>,
     /// How pixels are compressed: none, lz4, zstd or zstd=LEVEL [default: zstd=1].
     ///
@@ -207,7 +206,7 @@ pub(crate) struct PixelFlags {
     #[arg(long, value_name = "METHOD")]
     pub(crate) compress: Option<Compress>,
     /// Threads that share the compression of a large picture [default: one per core, at most 4].
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=64), hide_short_help = true)]
+    #[arg(long, value_name = "NUMBER", value_parser = parse_number::<64>, hide_short_help = true)]
     pub(crate) threads: Option<u8>,
     /// What makes videos where the programs run [default: the first that works, those of GPUs first].
     ///

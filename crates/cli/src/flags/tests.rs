@@ -104,6 +104,18 @@ fn what_is_mistyped_is_understood() {
             "`wayferry help` lists the commands",
         ),
         ("wayferry list -Z host", "ssh has no option `-Z`", "`wayferry help` lists the commands"),
+        // `bench`, which is most like it, is listed nowhere.
+        ("wayferry nosuch", "unrecognized subcommand 'nosuch'", "`wayferry help` lists the commands"),
+        (
+            "wayferry attach --files maybe host",
+            "invalid value 'maybe' for '--files <WHETHER>': expected one of on, off",
+            "`wayferry attach --help` lists its options",
+        ),
+        (
+            "wayferry ssh --quality 0 host",
+            "invalid value '0' for '--quality <NUMBER>': expected a number from 1 to 100",
+            "`wayferry ssh --help` lists its options",
+        ),
     ] {
         let error = parse(line).expect_err(line);
         assert_eq!([error.to_string(), error.hint()], [what, hint], "{line}");

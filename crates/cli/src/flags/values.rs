@@ -144,6 +144,11 @@ pub(super) fn parse_events(text: &str) -> Result<Events, String> {
     if text == "-" { Ok(Events::Stdout) } else { number.ok_or_else(|| expected.to_owned()) }
 }
 
+pub(super) fn parse_number<const MOST: u8>(text: &str) -> Result<u8, String> {
+    let number = text.parse().ok().filter(|number| (1..=MOST).contains(number));
+    number.ok_or_else(|| format!("expected a number from 1 to {MOST}"))
+}
+
 pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds <= 1e9 => Ok(Duration::from_secs_f64(seconds)),

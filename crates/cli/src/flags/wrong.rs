@@ -21,10 +21,11 @@ pub(super) fn wrong(definition: &clap::Command, words: &[OsString], error: &clap
             )),
         };
     }
+    let is_shown = |name: &String| definition.find_subcommand(name).is_none_or(|sub| !sub.is_hide_set());
     let suggestion =
         [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue]
             .into_iter()
-            .find_map(|kind| text(error, kind));
+            .find_map(|kind| text(error, kind).filter(is_shown));
     let hint = suggestion.map(|suggestion| format!("did you mean `{suggestion}`?"));
     let known = command.filter(|name| definition.get_subcommands().any(|sub| sub.get_name() == *name));
     let help = known.map(|name| format!("`wayferry {name} --help` lists its options"));
@@ -70,6 +71,12 @@ fn first_line(error: &clap::Error) -> String {
         ErrorKind::MissingRequiredArgument => {
             format!("{first} {}", lines.next().unwrap_or_default()).trim_end().to_owned()
         }
+        ErrorKind::InvalidValue => match error.get(ContextKind::ValidValue) {
+            Some(ContextValue::Strings(values)) if !values.is_empty() => {
+                format!("{first}: expected one of {}", values.join(", "))
+            }
+            _ => first,
+        },
         _ => first,
     }
 }
