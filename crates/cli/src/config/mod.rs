@@ -146,7 +146,11 @@ fn words(settings: &clap::Command, entry: &Entry) -> Result<Vec<OsString>, Error
     // An option whose value may be left out is a flag, too.
     let is_flag = matches!(arg.get_action(), ArgAction::SetTrue) || arg.is_require_equals_set();
     let yes = Some(&entry.value).filter(|_| is_flag).and_then(Value::yes);
+    // So does one that takes nothing but these two words.
+    let is_switch = arg.get_possible_values().iter().map(|value| value.get_name()).eq(["on", "off"]);
     let words: Vec<OsString> = match (arg.get_action(), &entry.value) {
+        (_, Value::Text(text)) if is_switch && text.is_empty() => Vec::new(),
+        (_, value) if is_switch && let Some(yes) = value.yes() => vec![with(if yes { "on" } else { "off" })],
         _ if yes == Some(true) => vec![option.clone().into()],
         _ if yes == Some(false) => Vec::new(),
         (ArgAction::SetTrue, Value::Text(text)) => {
@@ -163,6 +167,7 @@ fn words(settings: &clap::Command, entry: &Entry) -> Result<Vec<OsString>, Error
         (ArgAction::Set, Value::Text(text)) => vec![with(text)],
         (action, value) => {
             let expected = match action {
+                _ if is_switch => "on or off",
                 ArgAction::SetTrue => "true or false",
                 ArgAction::Count => "a number",
                 ArgAction::Append => "a list of texts",

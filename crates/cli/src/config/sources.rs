@@ -51,7 +51,7 @@ impl Sources {
     pub(super) fn entries(&self, known: &BTreeSet<&str>, host: Option<&OsStr>) -> Result<Said, Error> {
         let mut entries = Vec::new();
         for (name, value) in self.variables.iter().filter(|(name, _)| known.contains(name.as_str())) {
-            let variable = format!("{PREFIX}{}", name.to_uppercase().replace('-', "_"));
+            let variable = variable(name);
             let Ok(value) = value else {
                 let what = "it is not valid Unicode".to_owned();
                 return Err(Error::Config { place: format!("${variable}"), what });
@@ -70,11 +70,22 @@ impl Sources {
         let is_known = |entry: &&Entry| known.contains(entry.name.as_str());
         entries.extend(file.entries(target.as_ref()).filter(is_known).cloned());
         let unknown = file.all().filter(|entry| !known.contains(entry.name.as_str()));
-        let notes = unknown.take(MAX_NOTES).map(|entry| {
-            let near = nearest(known, &entry.name);
-            let near = near.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+        let notes = unknown.map(|entry| {
+            let near = nearest(known, &entry.name).filter(|(likeness, _)| *likeness > ALIKE);
+            let near = near.map(|(_, name)| format!("; did you mean `{name}`?")).unwrap_or_default();
             format!("{}: no setting is called `{}`, it is ignored{near}", entry.place, entry.name)
         });
+        // A variable may be another program's, but for one that is almost a setting's.
+        let mistyped = self.variables.iter().filter(|(name, _)| !known.contains(name.as_str()));
+        let mistyped = mistyped.filter_map(|(name, _)| {
+            let (_, near) = nearest(known, name).filter(|(likeness, _)| *likeness > ALMOST)?;
+            Some(format!(
+                "${}: no setting is called so, it is ignored; did you mean `{}`?",
+                variable(name),
+                variable(near)
+            ))
+        });
+        let notes = notes.chain(mistyped).take(MAX_NOTES);
         Ok(Said { notes: notes.collect(), all: file.all().filter(is_known).cloned().collect(), entries })
     }
 }
@@ -113,17 +124,23 @@ pub(crate) fn read(path: &Path) -> Option<Result<String, String>> {
     })
 }
 
-/// The name that is most like another, if any is.
-fn nearest<'a>(known: &BTreeSet<&'a str>, name: &str) -> Option<&'a str> {
+/// The name that is most like another, and how much.
+fn nearest<'a>(known: &BTreeSet<&'a str>, name: &str) -> Option<(f64, &'a str)> {
     let name: String = name.chars().take(64).collect();
     let near = known.iter().map(|other| (strsim::jaro(other, &name), *other));
-    near.filter(|(likeness, _)| *likeness > 0.8)
-        .max_by(|one, other| one.0.total_cmp(&other.0))
-        .map(|(_, name)| name)
+    near.max_by(|one, other| one.0.total_cmp(&other.0))
+}
+
+/// The variable of a setting.
+fn variable(name: &str) -> String {
+    format!("{PREFIX}{}", name.to_uppercase().replace('-', "_"))
 }
 
 /// In front of a setting's variable.
 pub(super) const PREFIX: &str = "WAYFERRY_";
+/// From which likeness on a name may be meant by another, and must be.
+const ALIKE: f64 = 0.8;
+const ALMOST: f64 = 0.9;
 /// Bytes of the file.
 const MAX_TEXT: u64 = 256 << 10;
 /// Names that are told to be unknown.

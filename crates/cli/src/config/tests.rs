@@ -53,6 +53,11 @@ fn what_is_unknown_is_told_and_ignored() {
     assert_eq!(words, ["--verbose"]);
     let note = "config.toml:1: no setting is called `qualty`, it is ignored; did you mean `quality`?";
     assert_eq!(notes, [note]);
+    let variables =
+        [("titel-prefix", "x"), ("control", "/run/w"), ("peers", "x"), ("helper", "x"), ("", "x")];
+    let (_, notes) = held_for("h", &variables, "").expect("it can be used");
+    let note = "$WAYFERRY_TITEL_PREFIX: no setting is called so, it is ignored; did you mean `WAYFERRY_TITLE_PREFIX`?";
+    assert_eq!(notes, [note]);
 }
 
 #[test]
@@ -60,6 +65,8 @@ fn what_is_wrong_is_told_with_its_place() {
     for (file, expected) in [
         ("a = 1\nquality = 0\n", "config.toml:2: `quality`: expected a number from 1 to 100, got `0`"),
         ("quality = \"high\"\n", "config.toml:1: `quality`: expected a number from 1 to 100, got `high`"),
+        ("files = [\"on\"]\n", "config.toml:1: `files`: expected on or off, got [on]"),
+        ("files = \"maybe\"\n", "config.toml:1: `files`: expected one of on, off, got `maybe`"),
         ("quality = [\"1\"]\n", "config.toml:1: `quality`: expected a text or a number, got [1]"),
         ("lossless = 1979-05-27\n", "config.toml:1: `lossless`: expected true or false, got a date"),
         ("allow = 7.5\nport = \"9-1\"\n", "config.toml:2: `port`: expected a port or LOW-HIGH, got `9-1`"),
@@ -93,4 +100,20 @@ fn an_option_whose_value_may_be_left_out_is_a_flag_too() {
     let error = held_for("h", &[("xwayland", "perhaps")], "").expect_err("no such value");
     let expected = "$WAYFERRY_XWAYLAND: `xwayland`: expected satellite or rootful, got `perhaps`";
     assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn what_is_on_or_off_is_true_or_false_too() {
+    for (text, expected) in [
+        ("true", &["--files=on"][..]),
+        ("false", &["--files=off"]),
+        ("\"on\"", &["--files=on"]),
+        ("\"off\"", &["--files=off"]),
+        ("\"\"", &[]),
+    ] {
+        let (words, _) = held_for("h", &[], &format!("files = {text}\n")).expect(text);
+        assert_eq!(words, expected, "{text}");
+        let (words, _) = held_for("h", &[("files", text.trim_matches('"'))], "").expect(text);
+        assert_eq!(words, expected, "{text}");
+    }
 }
