@@ -20,7 +20,10 @@ use wayferry_host::edge::whole_file;
 pub(crate) fn run(own: &OwnFlags, flags: &DesktopEntryFlags) -> Result<u8, Error> {
     let args = SshArgs::parse(&flags.words)?;
     let Some(first) = args.command.first() else {
-        return Err(Error::usage("expected a program behind the host: a shell needs a terminal"));
+        return Err(Error::Usage {
+            what: "no program is named: a shell needs a terminal".to_owned(),
+            hint: Some("name one behind the host, as in `wayferry desktop-entry user@host foot`".to_owned()),
+        });
     };
     let host = text(&args.destination)?;
     let program = text(Path::new(first).file_name().unwrap_or(first))?;

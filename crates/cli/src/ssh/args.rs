@@ -70,7 +70,8 @@ impl SshArgs {
             }
         }
         if !have_destination || args.destination.is_empty() {
-            return Err(Error::usage("no destination after `ssh`"));
+            let hint = Some("name one before the program, as in `wayferry ssh user@host foot`".to_owned());
+            return Err(Error::Usage { what: "no host is named".to_owned(), hint });
         }
         if args.destination.as_bytes()[0] == b'-' {
             // ssh itself refuses such names; handing one on could only be read as an option.
@@ -209,7 +210,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         let text = |line: &str| parse(line).expect_err(line).to_string();
-        assert_eq!(text(""), "no destination after `ssh`");
+        assert_eq!(text(""), "no host is named");
+        assert!(parse("-p 22").expect_err("no host").hint().contains("user@host foot"));
         assert_eq!(text("-p"), "ssh's option `-p` needs an argument");
         assert_eq!(text("-Z host"), "ssh has no option `-Z`");
         assert_eq!(text("-N host"), "ssh's option `-N` leaves no place for a remote command");
