@@ -133,7 +133,8 @@ impl Error {
             Self::OwnCertificate(_) => "give the files in PEM, the host's own certificate first",
             Self::Install(failure) => failure.hint(),
             Self::Transfer { .. } => {
-                "files cross while a display shows the session, and where neither side was begun with `--files off`"
+                "plain files cross that can be read and find room, while a display shows the session, unless either \
+                 side was begun with `--files off`; a path to fetch begins in the home directory there"
             }
             Self::NoLaboratory { .. } => {
                 "the demo and the benches are in `wayferry-lab`: install it with `cargo install --path crates/lab`"
