@@ -84,6 +84,19 @@ fn what_the_desk_does_not_open_goes_to_the_hosts_own_xdg_open() {
     assert!(!sway.home().file("opened").exists());
 }
 
+/// The display is there, and opens addresses.
+#[test]
+fn regression_a_file_that_no_display_opens_is_said_to_lack_a_display() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    stub(sway.home(), "browser", "opened");
+    // Without another `xdg-open`.
+    let line = "'PATH=${PATH%%:*} xdg-open file:///etc/hosts 2>$HOME/said; exit $?'";
+    let mut wayferry = ferry(&sway, &sshd, &["--open-url", "always"], &["sh", "-c", line]).start();
+    assert_eq!(wayferry.ended().code(), Some(3), "{}", wayferry.stderr());
+    let said = fs::read_to_string(sshd.home().file("said")).expect("what the program was told");
+    assert!(said.contains("http, https and mailto") && said.contains("hint: for all else"), "{said}");
+}
+
 #[test]
 #[ignore = "heavy: `make test-full` installs and runs it"]
 fn firefox_here_opens_what_a_program_there_opens() {

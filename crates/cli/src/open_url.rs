@@ -29,8 +29,8 @@ pub(crate) fn is_called() -> bool {
 /// Does as `xdg-open`; gives its exit code.
 pub(crate) fn run() -> u8 {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let [word] = &words[..] else { return here(&words) };
-    let Some(url) = Url::quote(word.as_encoded_bytes()) else { return here(&words) };
+    let [word] = &words[..] else { return here(&words, false) };
+    let Some(url) = Url::quote(word.as_encoded_bytes()) else { return here(&words, false) };
     match ask(&url) {
         Some(Answer::Done) => 0,
         Some(Answer::Not(why)) => {
@@ -40,7 +40,7 @@ pub(crate) fn run() -> u8 {
             );
             FAILED
         }
-        _ => here(&words),
+        _ => here(&words, true),
     }
 }
 
@@ -81,8 +81,8 @@ fn ask(url: &Url) -> Option<Answer> {
     }
 }
 
-/// Becomes this machine's own `xdg-open`; returns if there is none.
-fn here(words: &[OsString]) -> u8 {
+/// Becomes this machine's own `xdg-open`; returns if there is none. A display could open it if it `crosses`.
+fn here(words: &[OsString], crosses: bool) -> u8 {
     let path = path::own();
     let own = std::env::current_exe().ok();
     let leads_back = |directory: &PathBuf| {
@@ -94,8 +94,12 @@ fn here(words: &[OsString]) -> u8 {
     // An empty one leads to the working directory.
     let file = Some(&path).filter(|path| !path.is_empty()).and_then(|path| path::find(NAME, path).ok());
     let Some(file) = file else {
-        eprintln!("error: no display opens addresses, and no `{NAME}` is installed here");
-        eprintln!("hint: `--open-url ask` or `always` at the display, or install `xdg-utils` here");
+        let (why, hint) = match crosses {
+            true => ("no display opens addresses", "`--open-url ask` or `always` at the display, or install"),
+            false => ("a display opens http, https and mailto addresses alone", "for all else, install"),
+        };
+        eprintln!("error: {why}, and no `{NAME}` is installed here");
+        eprintln!("hint: {hint} `xdg-utils` here");
         return MISSING;
     };
     let error = Command::new(&file).args(words).env("PATH", path).env_remove("BROWSER").exec();
