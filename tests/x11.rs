@@ -97,7 +97,7 @@ fn what_is_missing_there_is_one_line_with_a_way_out() {
     assert_eq!(lines.lines().count(), 2, "{lines}");
     let lines = told("--xwayland=rootful", 90);
     assert!(
-        lines.contains("`Xwayland` was not found\n") && lines.contains("install Xwayland there"),
+        lines.contains("`Xwayland` was not found\n") && lines.contains("install Xwayland beside"),
         "{lines}"
     );
     symlink("/usr/bin/Xwayland", tools.join("Xwayland")).expect("a link");

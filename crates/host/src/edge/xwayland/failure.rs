@@ -20,13 +20,13 @@ impl Failure {
     pub fn hint(self) -> &'static str {
         match self {
             Self::NoSatellite => {
-                "install xwayland-satellite there, or use `--xwayland=rootful`, which needs only Xwayland"
+                "install xwayland-satellite beside the programs, or use `--xwayland=rootful`, which needs only Xwayland"
             }
             Self::NoServer => {
-                "install Xwayland there: the package `xwayland`, or one whose name ends with it"
+                "install Xwayland beside the programs: the package `xwayland`, or one whose name ends with it"
             }
             Self::OldServer(_) => {
-                "install a newer Xwayland there, or use `--xwayland=rootful`, which takes any"
+                "install a newer Xwayland beside the programs, or use `--xwayland=rootful`, which takes any"
             }
         }
     }
