@@ -21,7 +21,12 @@ impl Echo {
     /// The content changed inside of `boxes`; the first `count` outstanding keys may have done it.
     pub(crate) fn changed(&mut self, content: &Content, boxes: &[Rect], count: usize) {
         let (Some(line), Some(caret)) = (&self.line, self.carets.present()) else {
-            return self.look(content, boxes, count);
+            self.searches = self.searches.saturating_add(1);
+            // A film, perhaps; the caret is found again once a key is answered.
+            if count > 0 || self.searches <= MAX_SEARCHES {
+                self.look(content, boxes, count);
+            }
+            return;
         };
         let own = line.on_surface(&(line.pen..line.pen + caret.width));
         if boxes.iter().all(|rect| own.contains(*rect)) {
@@ -273,6 +278,9 @@ fn has_other_shape(before: &Plane, after: &Plane, pen: usize) -> bool {
 
 /// Columns beside a caret that show whether a letter is there.
 const BESIDE: usize = 2;
+
+/// Contents in which the caret is looked for until the next key.
+const MAX_SEARCHES: u32 = 64;
 
 /// Pixels of the largest cell that is learned.
 const MAX_CELL: usize = 4096;

@@ -33,6 +33,8 @@ pub struct Echo {
     pub(crate) text: Text,
     /// Each in a place of its own, for a queue moves what it holds and leaves copies behind.
     pub(crate) outstanding: VecDeque<Box<Outstanding>>,
+    /// Contents in which the caret was looked for since the last key.
+    pub(crate) searches: u32,
     /// The last key's number, and the layout then.
     last: Option<(KeyId, u8)>,
     pub(crate) hint: Option<Rect>,
@@ -83,7 +85,7 @@ impl Echo {
             return None;
         }
         self.expire(now);
-        self.last = Some((id, key.group));
+        (self.last, self.searches) = (Some((id, key.group)), 0);
         if key.does() == Does::Ends || last.is_some_and(|(_, group)| group != key.group) {
             self.text.left(key, self.confidence.is_confirmed());
             self.confidence.begin();
@@ -143,7 +145,7 @@ impl Echo {
 
     /// The program says that its caret is in `rect`, in pixels of the surface's buffer, and what its field is for.
     pub fn hint(&mut self, rect: Rect, purpose: Purpose) -> Option<Show> {
-        self.hint = Some(rect);
+        (self.hint, self.searches) = (Some(rect), 0);
         if purpose == Purpose::Sensitive {
             let show = self.forget();
             self.is_sensitive = true;

@@ -239,3 +239,106 @@ fn letters_that_are_typed_and_answered_are_shown() {
     }
     assert!(shown > 8, "{shown} of 20");
 }
+
+/// A caret that is known is found again by a search of all that changes, which takes milliseconds in a large surface.
+#[test]
+fn a_film_is_not_searched_for_a_caret_while_no_key_is_typed() {
+    let mut film = Film::new(true);
+    let size = film.content.size();
+    let full = Region::full(size);
+    film.key(28);
+    film.fill(size.rect(), 0x13);
+    let shows = |film: &mut Film, value: u8| {
+        film.fill(Rect::new(400, 400, 300, 300), value);
+        let before = film.echo.memory();
+        film.echo.content(film.now, &film.content, &full, Answered(Some(KeyId(film.last))));
+        // The strip of a line that was found.
+        film.echo.memory() > before + 10_000
+    };
+    assert!((0..100).all(|frame| !shows(&mut film, frame)), "there is no caret yet");
+    film.fill(Rect::new(80, 160, 1, 16), 0xe3);
+    assert!(!shows(&mut film, 0), "it was looked for");
+    film.key(30);
+    film.fill(Rect::new(80, 160, 1, 16), 0x13);
+    film.fill(Rect::new(81, 163, 3, 9), 0xd3);
+    film.fill(Rect::new(88, 160, 1, 16), 0xe3);
+    assert!(shows(&mut film, 0), "the answer to a key shows it");
+}
+
+/// `cargo test --release -p wayferry-echo --test attacks costs -- --ignored --nocapture`
+#[test]
+#[ignore = "checks nothing: it prints what a program can make a content cost"]
+fn costs() {
+    let pixel = |film: &str, at: usize| match film {
+        "one colour" => 0x40,
+        "pixels of the caret's colour, alone" => [0xe0, 0x10][at % 2],
+        _ => (at.wrapping_mul(2_654_435_761) >> 13) as u8 & 0xe0,
+    };
+    for name in ["one colour", "pixels of the caret's colour, alone", "any pixels"] {
+        for bar in [true, false] {
+            let mut film = Film::new(bar);
+            let size = film.content.size();
+            let rows: Vec<u8> =
+                (0..size.width() as usize + 1).flat_map(|at| [pixel(name, at) | 3; 4]).collect();
+            let mut spent = Vec::new();
+            for frame in 0..6u64 {
+                let stride = size.width() as usize * 4;
+                for y in 0..size.height() {
+                    let from = 4 * ((u64::from(y) + frame) % 2) as usize;
+                    film.content.write_row(y, 0, &rows[from..from + stride]);
+                }
+                if frame % 2 == 0 {
+                    film.key(30);
+                }
+                let damage = Region::full(size);
+                let begun = processor_time();
+                film.echo.content(film.now, &film.content, &damage, Answered(Some(KeyId(film.last))));
+                spent.push((processor_time() - begun).as_micros());
+            }
+            println!("{name}, {}: {spent:?} µs a frame", if bar { "bar" } else { "block" });
+        }
+    }
+}
+
+/// A large surface in which a caret was learned.
+struct Film {
+    echo: Echo,
+    content: Content,
+    now: Duration,
+    last: u64,
+}
+
+impl Film {
+    fn new(bar: bool) -> Self {
+        let mut content = Content::new(Size::new(3840, 2160).expect("a size"), Format::Xrgb8888);
+        content.fill(&[0x13; 4]);
+        let mut film = Self { echo: Echo::new(), content, now: Duration::ZERO, last: 0 };
+        let width = if bar { 1 } else { 8 };
+        for at in 0..9u32 {
+            film.key(30 + at as u16 % 4);
+            film.fill(Rect::new(at * 8, 0, 8, 16), 0x13);
+            film.fill(Rect::new(at * 8 + 1 + at % 4, 3, 3, 9), 0xd3);
+            film.fill(Rect::new(at * 8 + 8, 0, width, 16), 0xe3);
+            let damage = Region::from(Rect::new(at * 8, 0, 8 + width, 16));
+            film.echo.content(film.now, &film.content, &damage, Answered(Some(KeyId(film.last))));
+        }
+        film
+    }
+
+    fn key(&mut self, code: u16) {
+        self.last += 1;
+        self.now += Duration::from_millis(100);
+        self.echo.key(self.now, KeyId(self.last), Key { code, modifiers: 0, group: 0 });
+    }
+
+    fn fill(&mut self, rect: Rect, value: u8) {
+        let row = vec![value; rect.width as usize * 4];
+        (rect.y..rect.bottom()).for_each(|y| self.content.write_row(y, rect.x, &row));
+    }
+}
+
+/// What this thread has used of a processor.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
