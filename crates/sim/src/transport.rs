@@ -64,6 +64,7 @@ pub(crate) fn transport(
     let mut acks = AckFrequencyConfig::default();
     acks.max_ack_delay(Some(MAX_ACK_DELAY));
     config.ack_frequency_config(Some(acks));
+    config.packet_threshold(OVERTAKEN);
     config.enable_segmentation_offload(false);
     config.congestion_controller_factory(controller);
     Arc::new(config)
@@ -79,3 +80,4 @@ const WIDE_WINDOW: u32 = 64 << 20;
 const SEND_WINDOW: u64 = 64 << 20;
 const MTU_MAX: u16 = 1452;
 const MAX_ACK_DELAY: Duration = Duration::from_millis(5);
+const OVERTAKEN: u32 = 12;

@@ -114,6 +114,14 @@ fn packets_that_overtake_cost_a_busy_window_nothing() {
     assert!(outcome.bytes < 1.05, "{} times the bytes", outcome.bytes);
 }
 
+/// Each packet is up to 5 ms late for itself: what three others have overtaken is not lost, and not repaired.
+#[test]
+fn what_is_overtaken_is_not_taken_for_lost() {
+    let cell = Cell { trouble: Trouble::Apart5Ms, ..typing(REPAIRED, LossModel::Independent, 0) };
+    let outcome = Outcome::of(cell, 1, |_| ());
+    assert!(outcome.bytes < 1.8, "{} times the bytes", outcome.bytes);
+}
+
 /// The bytes of a flow that fills the queue are not the session's, and keys wait for the queue and for nothing else.
 #[test]
 fn beside_a_flow_that_fills_the_queue_keys_wait_for_the_queue_alone() {
