@@ -39,6 +39,20 @@ fn the_demo_types_by_itself_in_one_window_of_the_desktop() {
     sway.empty();
 }
 
+/// `make demo` runs in a clone.
+#[test]
+fn regression_the_picture_of_the_demo_is_news_to_git() {
+    let home = Home::new();
+    home.wayferry_and_lab();
+    let lab = home.file("wayferry-lab").display().to_string();
+    let help = home.launch(&lab).args(["demo", "--help"]).run();
+    let help = String::from_utf8(help).expect("text");
+    let (name, _) =
+        help.split_once("[default: wayferry").and_then(|(_, rest)| rest.split_once(']')).expect("a name");
+    let ignored = include_str!("../.gitignore").lines().any(|line| line == format!("/wayferry{name}"));
+    assert!(ignored && include_str!("../README.md").contains(&format!("`wayferry{name}`")), "{name}");
+}
+
 #[test]
 fn a_picture_that_cannot_be_written_is_told_before_anything_is_shown() {
     let home = Home::new();
