@@ -1,8 +1,10 @@
 //! Files that the user drags from the desk onto a window of a session.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use wayferry_stage::{Client, Image, Input, Pane};
 
@@ -67,6 +69,82 @@ fn what_is_dragged_from_one_session_to_another_passes_unchanged() {
     let mut to = Window::open(&sway, &socket, "to");
     assert_eq!(drag(&sway, &mut pointer, (&mut from, &mut to), &secret(&sway)), secret(&sway));
     nothing_was_sent(&sshd, &ferry);
+}
+
+#[test]
+fn other_types_that_name_files_of_the_desk_are_not_seen_over_there() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let mut pointer = sway.pointer();
+    let (ferry, socket) = beyond(&sway, &sshd, &[]);
+    let mut here = Window::at_the_desk(&sway);
+    let mut there = Window::open(&sway, &socket, "there");
+    let list = secret(&sway);
+    let copied = format!("copy\n{list}");
+    let data = [
+        ("x-special/gnome-copied-files", &*copied),
+        ("application/vnd.portal.filetransfer", "key"),
+        ("application/vnd.portal.files", "key"),
+        (LIST, &*list),
+        ("application/x-kde4-urilist", &*list),
+        ("text/plain", "letter"),
+    ];
+    for (asked, got) in [("x-special/gnome-copied-files", ""), ("text/plain", "letter")] {
+        let types = carry(&sway, &mut pointer, (&mut here, &mut there), &data);
+        assert_eq!(types, [LIST, "text/plain"]);
+        assert_eq!(drop_it(&mut pointer, (&mut here, &mut there), asked), got);
+    }
+    until("both drops to be over", || (ferry.count("file-dropped") == 2).then_some(()));
+}
+
+#[test]
+fn what_only_crosses_a_window_is_not_sent_and_its_program_is_given_nothing() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let mut pointer = sway.pointer();
+    let (ferry, socket) = beyond(&sway, &sshd, &[]);
+    let mut here = Window::at_the_desk(&sway);
+    let mut there = Window::open(&sway, &socket, "there");
+    let list = secret(&sway);
+    carry(&sway, &mut pointer, (&mut here, &mut there), &[(LIST, &list)]);
+    // The program wants to know at once.
+    let asked = there.client.receive_drag(LIST).expect("a pipe").expect("it is over its window");
+    there.client.round_trip().expect("it is asked");
+    let (x, y) = here.middle(&sway);
+    here.client.take_inputs();
+    pointer.move_to(x - 1, y);
+    pointer.move_to(x, y);
+    there.client.wait_input(|input| *input == Input::DragLeave).expect("it has crossed");
+    let mut got = String::new();
+    fs::File::from(asked).read_to_string(&mut got).expect("its end");
+    assert_eq!(got, "");
+    here.client.wait_input(|input| matches!(input, Input::DragEnter { .. })).expect("it is back");
+    here.client.round_trip().expect("what it says is read");
+    pointer.release();
+    here.client.wait_input(|input| *input == Input::Drop).expect("it is dropped where it came from");
+    assert_eq!(here.client.take_drop(LIST).expect("the list"), Some(list.into_bytes()));
+    assert_eq!(ferry.count("file-dropping"), 0);
+    nothing_was_sent(&sshd, &ferry);
+}
+
+#[test]
+fn files_with_odd_names_are_dropped_under_plain_ones_and_told_in_plain_letters() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let mut pointer = sway.pointer();
+    let (ferry, socket) = beyond(&sway, &sshd, &[]);
+    let mut here = Window::at_the_desk(&sway);
+    let mut there = Window::open(&sway, &socket, "there");
+    let long = "x".repeat(255);
+    let names = ["a\u{1b}[2J\nb", "-rf", ".bashrc", &long, "50%2F.."];
+    let address = |name: &&str| {
+        let bytes = name.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
+        format!("file://{}/{bytes}\r\n", sway.home().path().display())
+    };
+    names.iter().for_each(|name| fs::write(sway.home().file(name), "x").expect("written"));
+    let list = names.iter().map(address).collect::<String>();
+    let got = drag(&sway, &mut pointer, (&mut here, &mut there), &list);
+    let kept = ["a_%5B2J_b", "_rf", "_bashrc", &long[..200], "50%252F.."];
+    let last: Vec<&str> = got.lines().filter_map(|line| line.rsplit('/').next()).collect();
+    assert_eq!(last, kept);
+    assert!(!ferry.stderr().contains('\u{1b}'), "{}", ferry.stderr());
 }
 
 /// A list that names a file of the desk.
@@ -154,6 +232,19 @@ impl Window {
 /// Drags a list of addresses from one window to the other; gives what that one's program reads.
 fn drag(sway: &Sway, pointer: &mut Pointer, between: (&mut Window, &mut Window), list: &str) -> String {
     let (from, to) = between;
+    let types = carry(sway, pointer, (from, to), &[(LIST, list)]);
+    // The desk may see that it is of a session; no program of one does.
+    assert!(types == [LIST] || (to.title == "here" && types[0] == LIST), "{types:?}");
+    drop_it(pointer, (from, to), LIST)
+}
+
+/// Drags this, by its types, from one window over the other, which takes it; gives the types that that one sees.
+fn carry(
+    sway: &Sway,
+    pointer: &mut Pointer,
+    (from, to): (&mut Window, &mut Window),
+    data: &[(&str, &str)],
+) -> Vec<String> {
     let ((x, y), (to_x, to_y)) = (from.middle(sway), to.middle(sway));
     from.client.take_inputs();
     to.client.take_inputs();
@@ -161,33 +252,34 @@ fn drag(sway: &Sway, pointer: &mut Pointer, between: (&mut Window, &mut Window),
     pointer.press();
     let is_press = |input: &Input| matches!(input, Input::Button { pressed: true, .. });
     from.client.wait_input(is_press).expect("a button");
-    let data = vec![(LIST.to_owned(), list.as_bytes().to_vec())];
-    from.client.start_drag(from.pane, None, data).expect("a drag");
-    let accepted = std::thread::scope(|scope| {
+    let data = data.iter().map(|(kind, text)| ((*kind).to_owned(), text.as_bytes().to_vec()));
+    from.client.start_drag(from.pane, None, data.collect()).expect("a drag");
+    std::thread::scope(|scope| {
         let accepted = scope.spawn(|| from.client.wait_input(|input| *input == Input::DragAccepted));
-        let mut entered = None;
         // The drag may begin after a motion, which then tells nothing.
-        until("the drag to come", || {
+        let types = until("the drag to come", || {
             pointer.move_to(to_x - 1, to_y);
             pointer.move_to(to_x, to_y);
-            to.client.dispatch(std::time::Duration::from_millis(10)).expect("a compositor");
-            let inputs = to.client.take_inputs();
-            entered = inputs.into_iter().find(|input| matches!(input, Input::DragEnter { .. }));
-            entered.is_some().then_some(())
+            to.client.dispatch(Duration::from_millis(10)).expect("a compositor");
+            to.client.take_inputs().into_iter().find_map(|input| match input {
+                Input::DragEnter { types, .. } => Some(types),
+                _ => None,
+            })
         });
-        // The desk may see that it is of a session; no program of one does.
-        let Some(Input::DragEnter { types, .. }) = entered else { return Ok(Input::DragLeave) };
-        assert!(types == [LIST] || (to.title == "here" && types[0] == LIST), "{types:?}");
         to.client.round_trip().expect("what it says is read");
-        accepted.join().expect("no panic")
-    });
-    accepted.expect("it would be taken");
+        accepted.join().expect("no panic").expect("it would be taken");
+        types
+    })
+}
+
+/// Drops what is dragged; gives what the program of the second window reads of this type.
+fn drop_it(pointer: &mut Pointer, (from, to): (&mut Window, &mut Window), kind: &str) -> String {
     pointer.release();
     std::thread::scope(|scope| {
         let over = |input: &Input| matches!(input, Input::DragFinished | Input::DragCancelled);
         let finished = scope.spawn(move || from.client.wait_input(over));
         to.client.wait_input(|input| *input == Input::Drop).expect("a drop");
-        let got = to.client.take_drop(LIST).expect("the list").expect("something");
+        let got = to.client.take_drop(kind).expect("the list").expect("something");
         assert_eq!(finished.join().expect("no panic").expect("its end"), Input::DragFinished);
         String::from_utf8(got).expect("letters")
     })

@@ -1,12 +1,13 @@
-//! A host that keeps to no limit, made by hand: what it can make a desk hold.
+//! A host that keeps to no limit, made by hand: what it can make a desk hold, and what it can do with its files.
 
 #[allow(dead_code, reason = "several test programs share it")]
 mod rig;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,8 +15,8 @@ use wayferry_net::quic::{Listener, Options};
 use wayferry_net::{Carrier, Identity, Peers, Ticket};
 use wayferry_pixels::{Compression, Content, Draft, Encoder, Format, Size};
 use wayferry_proto::{
-    ChannelId, Config, ConnectionId, Control, Event, Header, Secret, Session, SessionId, Side, SurfaceId,
-    Time, Transmit, UpdateHeader, UpdateSeq,
+    Capabilities, ChannelId, Config, ConnectionId, Control, Event, FILES, FileFate, FileOffer, Header,
+    Secret, Session, SessionId, Side, SurfaceId, Time, Transmit, UpdateHeader, UpdateSeq,
 };
 use wayferry_stage::{Config as StageConfig, Frames};
 use wayferry_wayland::message::{Request, ToDisplay, Unit, UnitContent, WireArg, WireId};
@@ -36,6 +37,10 @@ struct Host {
     compositor: Option<(u32, u32)>,
     /// Programs that the display would not have.
     refused: BTreeSet<ChannelId>,
+    /// What became of files, as the display says.
+    files: BTreeMap<u64, FileFate>,
+    /// Why the display gave the session up.
+    closed: Option<String>,
     programs: Vec<ChannelId>,
     /// The last byte of each update is left out, and the update never ends.
     withholds: bool,
@@ -68,13 +73,17 @@ impl Scene {
         };
         let attach = site.attach(&stage, &[], &ticket.to_string());
         let carrier = listener.accept(PATIENCE).expect("the display").carrier;
-        let config = Config { session: id, accepted_secrets: vec![secret], ..Config::new(Side::App) };
+        let capabilities = Capabilities::FILES.with(Capabilities::FILE_PLACES);
+        let config =
+            Config { session: id, accepted_secrets: vec![secret], capabilities, ..Config::new(Side::App) };
         let host = Host {
             session: Session::new(config),
             carrier,
             start: Instant::now(),
             compositor: None,
             refused: BTreeSet::new(),
+            files: BTreeMap::new(),
+            closed: None,
             programs: Vec::new(),
             withholds: false,
             _listener: listener,
@@ -89,6 +98,7 @@ impl Scene {
         let begun = Instant::now();
         while !is_so(self) {
             assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}: {}", self.shares());
+            assert_eq!(self.host.closed, None, "the display gave the session up");
             self.host.turn();
         }
     }
@@ -142,7 +152,10 @@ impl Host {
                 Event::Stopped { channel, header: Header::Wayland { .. }, .. } => {
                     self.refused.insert(channel);
                 }
-                Event::Closed { reason, .. } => panic!("the display gave the session up: {reason}"),
+                Event::Control(Control::FileDone { id, fate, place: None }) => {
+                    self.files.insert(id, fate);
+                }
+                Event::Closed { reason, .. } => self.closed = Some(reason.to_string()),
                 _ => {}
             }
         }
@@ -186,6 +199,15 @@ impl Host {
         let args = vec![WireArg::NewId(surface)];
         let channel = self.programs[program as usize];
         self.say(channel, &ToDisplay::Request(Request { object: COMPOSITOR, opcode, args }));
+    }
+
+    /// Sends a file of one byte.
+    fn send_file(&mut self, id: u64, answers: Option<u64>, name: &str) {
+        let offer = FileOffer { id, answers, size: 1, name: name.to_owned() };
+        self.session.control(&Control::File(offer)).expect("a short message");
+        let pipe = self.session.open(Header::Pipe { connection: FILES, pipe: id });
+        self.session.write(pipe, b"x"[..].into());
+        self.session.finish(pipe);
     }
 
     /// An update of the surface of that program; no unit names it.
@@ -351,6 +373,65 @@ fn regression_each_buffer_takes_a_descriptor() {
     scene.until("all buffers", |scene| scene.share("buffer_bytes") == bytes);
     assert!(scene.descriptors() <= 256, "{} descriptors, {desk} of them before", scene.descriptors());
     assert_eq!((scene.share("programs"), scene.share("descriptors")), (100, 200));
+}
+
+/// Each file below a directory, by its path from there on.
+fn files_below(directory: &Path) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let paths = entries.flat_map(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            files_below(&entry.path()).into_iter().map(|path| format!("{name}/{path}")).collect::<Vec<_>>()
+        }
+        _ => vec![entry.file_name().to_string_lossy().into_owned()],
+    });
+    paths.collect()
+}
+
+#[test]
+fn a_hostile_host_gets_no_file_of_the_desk_and_leads_none_of_its_own_elsewhere() {
+    let mut scene = Scene::new();
+    let home = scene.site.path().to_owned();
+    std::fs::write(home.join("secret"), "x").expect("written");
+    let before = files_below(&home);
+    // None of them was dropped, and nothing was asked for.
+    for (id, path) in [(1, "secret"), (2, "/etc/passwd"), (3, "../../etc/passwd"), (4, "")] {
+        let fetch = Control::FetchFile { id, path: path.to_owned() };
+        scene.host.session.control(&fetch).expect("a short message");
+        let done = Control::FileDone { id, fate: FileFate::Kept, place: Some(b"/etc/passwd".to_vec()) };
+        scene.host.session.control(&done).expect("a short message");
+        scene.host.send_file(10 + id, Some(id), "answer");
+    }
+    let long = "x".repeat(255);
+    let names = [
+        ("../../.bashrc", "_bashrc"),
+        ("/etc/passwd", "passwd"),
+        ("a/b\u{1b}[2J\n", "b_[2J_"),
+        ("..", "_."),
+        ("", "file"),
+        ("-rf", "_rf"),
+        ("photo\u{202e}gpj.exe", "photo_gpj.exe"),
+        (&long, &long[..200]),
+    ];
+    for (id, (name, _)) in (20..).zip(names) {
+        scene.host.send_file(id, None, name);
+    }
+    scene.until("all answers", |scene| scene.host.files.len() == 4 + names.len());
+    for (id, fate) in &scene.host.files {
+        // A desk is never asked for a file: it does not even say no.
+        assert!(*id >= 10, "{id}");
+        assert_eq!(*fate, if *id < 20 { FileFate::Refused } else { FileFate::Kept }, "{id}");
+    }
+    let expected = names.map(|(_, kept)| format!("Downloads/wayferry/by ticket/{kept}"));
+    let after = files_below(&home);
+    assert_eq!(after.difference(&before).cloned().collect::<BTreeSet<_>>(), expected.clone().into());
+    assert!(before.is_subset(&after) && scene.share("programs") == 0);
+    // A name that no message may hold breaks the protocol.
+    scene.host.send_file(40, None, &"x".repeat(300));
+    scene.until("the display to end", |scene| scene.host.closed.is_some());
+    assert_ne!(scene.attach.code(), 0);
+    assert!(files_below(&home).iter().all(|path| before.contains(path) || expected.contains(path)));
+    assert!(!scene.attach.stderr().contains('\u{1b}'), "{}", scene.attach.stderr());
 }
 
 /// Far more than anything takes on a loaded machine.

@@ -117,7 +117,7 @@ impl Site {
         // A ticket's windows have its address before their titles.
         let bare = (!options.contains(&"--title-prefix")).then_some("--title-prefix=");
         command.args(bare).args(options).arg(ticket).env("XDG_RUNTIME_DIR", &self.runtime);
-        command.env("WAYLAND_DISPLAY", socket);
+        command.env("WAYLAND_DISPLAY", socket).env("HOME", &self.runtime);
         Process::start(&command)
     }
 

@@ -104,6 +104,19 @@ impl Client {
         self.flush()
     }
 
+    /// Asks for what is dragged over the client, before it is dropped; the reading end of the pipe, or `None` when
+    /// nothing is.
+    ///
+    /// # Errors
+    /// As [`Client::receive`].
+    pub fn receive_drag(&mut self, mime_type: &str) -> Result<Option<OwnedFd>, ClientError> {
+        let Some(offer) = &self.inner.drag else { return Ok(None) };
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+        offer.receive(mime_type.to_owned(), writer.as_fd());
+        self.flush()?;
+        Ok(Some(reader))
+    }
+
     /// Takes what was dropped, after [`super::Input::Drop`].
     ///
     /// # Errors
