@@ -147,6 +147,31 @@ fn files_with_odd_names_are_dropped_under_plain_ones_and_told_in_plain_letters()
     assert!(!ferry.stderr().contains('\u{1b}'), "{}", ferry.stderr());
 }
 
+#[test]
+fn how_far_a_large_file_is_that_was_dropped_is_shown_on_the_terminal() {
+    let (sway, sshd) = (Sway::start(), Sshd::start());
+    let mut pointer = sway.pointer();
+    let terminal = ["python3", "-c", "import pty, sys; pty.spawn(sys.argv[1:])"];
+    let (mut ferry, socket) = beyond_under(&terminal, &sway, &sshd, &[]);
+    let mut here = Window::at_the_desk(&sway);
+    let mut there = Window::open(&sway, &socket, "there");
+    let path = sway.home().write("big.bin", "");
+    // Without bytes on the disk here; it is not waited for there.
+    fs::File::options().write(true).open(&path).and_then(|file| file.set_len(4 << 30)).expect("a length");
+    carry(&sway, &mut pointer, (&mut here, &mut there), &[(LIST, &format!("file://{}\r\n", path.display()))]);
+    pointer.release();
+    until("how far it is", || {
+        ferry.must_run();
+        // It gives the list.
+        here.client.dispatch(Duration::from_millis(10)).expect("a compositor");
+        ferry.stdout().contains("\r\x1b[Kbig.bin: ").then_some(())
+    });
+    assert!(ferry.count("file-progress") > 0);
+    // It takes no line of its own.
+    let shown = ferry.stdout();
+    assert!(shown.split("big.bin: ").skip(1).all(|rest| !rest.starts_with('\n')), "{shown}");
+}
+
 /// A list that names a file of the desk.
 fn secret(sway: &Sway) -> String {
     format!("file://{}\r\n", sway.home().write("secret", "x").display())
@@ -188,8 +213,13 @@ fn a_desk_that_lets_no_files_cross_drops_none() {
 
 /// A session over there that is shown here, and where its programs connect to.
 fn beyond(sway: &Sway, sshd: &Sshd, options: &[&str]) -> (Program, PathBuf) {
+    beyond_under(&[], sway, sshd, options)
+}
+
+/// The same, begun by these words.
+fn beyond_under(words: &[&str], sway: &Sway, sshd: &Sshd, options: &[&str]) -> (Program, PathBuf) {
     let line = "'echo $WAYLAND_DISPLAY > $HOME/display; exec tail -f /dev/null'";
-    let mut ferry = ferry(sway, sshd, options, &["sh", "-c", line]).start();
+    let mut ferry = ferry(sway, sshd, options, &["sh", "-c", line]).under(words).start();
     let socket = until("the session's program", || {
         ferry.must_run();
         fs::read_to_string(sshd.home().file("display")).ok().filter(|path| path.ends_with('\n'))

@@ -61,6 +61,7 @@ fn main() -> ExitCode {
     };
     // Last words may still be on their way, and an inherited descriptor is not ours to leave changed.
     wayferry_net::byte_stream::wait_for_ends();
+    tell::erase();
     ExitCode::from(code)
 }
 

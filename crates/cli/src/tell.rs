@@ -7,16 +7,19 @@
 
 mod limit;
 mod log;
+mod progress;
 mod sink;
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::Serialize;
 
 use self::limit::{BURST, Limit, STEP};
 use self::log::Log;
+use self::progress::Done;
+pub(crate) use self::progress::{Progress, erase};
 pub(crate) use self::sink::Sink;
 use crate::error::{self, Error, SessionError};
 use crate::flags::CommonFlags;
@@ -109,6 +112,10 @@ pub(crate) fn reporter() -> Reporter {
             Words::Step(text) => step(&text),
             Words::Note(text) => note(&text),
             Words::Trouble(error) => trouble(error),
+            Words::Progress(done) => {
+                let mut file = FILE.lock().unwrap_or_else(PoisonError::into_inner);
+                done.show(&mut file);
+            }
         }
     })
 }
@@ -140,48 +147,6 @@ pub(crate) fn notice(text: &str) {
     tell(&OwnEvent::Note { text });
 }
 
-/// How far long work is: a line on a terminal, which is written anew.
-pub(crate) struct Progress {
-    name: String,
-    size: u64,
-    done: u64,
-    begun: Instant,
-    /// When the line was written last.
-    told: Instant,
-    /// Whether one was.
-    shown: bool,
-}
-
-impl Progress {
-    /// Of so many bytes.
-    pub(crate) fn new(name: &str, size: u64) -> Self {
-        let now = Instant::now();
-        Self { name: sanitize(name), size, done: 0, begun: now, told: now, shown: false }
-    }
-
-    /// So many more are done.
-    pub(crate) fn add(&mut self, bytes: u64) {
-        self.done += bytes;
-        if self.told.elapsed() >= PROGRESS && std::io::stderr().is_terminal() {
-            self.told = Instant::now();
-            self.shown = true;
-            let rate = self.done as f64 / self.begun.elapsed().as_secs_f64();
-            let percent = 100 * self.done / self.size.max(1);
-            let mut stderr = std::io::stderr();
-            let _ = write!(stderr, "\r\x1b[K{}: {percent} %, {}/s", self.name, amount(rate as u64));
-        }
-    }
-}
-
-impl Drop for Progress {
-    /// The line goes.
-    fn drop(&mut self) {
-        if self.shown {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
-        }
-    }
-}
-
 /// An amount of bytes for people.
 fn amount(bytes: u64) -> String {
     let units = ["bytes", "kB", "MB", "GB", "TB"];
@@ -191,9 +156,6 @@ fn amount(bytes: u64) -> String {
         _ => format!("{:.1} {}", bytes as f64 / 1000_f64.powi(power as i32), units[power]),
     }
 }
-
-/// How often it is told how far work is.
-const PROGRESS: Duration = Duration::from_millis(250);
 
 /// Tells the user why the command ends. It is the last thing told, so it is never left out.
 pub(crate) fn last_words(error: &Error) {
@@ -221,6 +183,8 @@ enum Words<'a> {
     Note(String),
     /// The session goes on after it.
     Trouble(&'a SessionError),
+    /// A file is so far.
+    Progress(Done<'a>),
 }
 
 fn words(event: &SessionEvent) -> Words<'_> {
@@ -232,6 +196,9 @@ fn words(event: &SessionEvent) -> Words<'_> {
         }
         Event::NoTray { reason } => {
             return Words::Step(format!("icons of programs are not shown in the tray: {reason}"));
+        }
+        Event::FileProgress { name, done, bytes, others } => {
+            return Words::Progress(Done { name, done: *done, size: *bytes, others: *others });
         }
         Event::DisplayAway { reason } => format!("the display is away: {reason}"),
         Event::DisplayLost { error } => format!("display lost: {error}"),
@@ -317,6 +284,7 @@ fn machine() -> String {
 /// Writes a line to the log, and to the user if it is `shown`.
 fn tell_line(shown: bool, text: &str) {
     log(text);
+    erase();
     if shown {
         line(text);
     }
@@ -362,13 +330,14 @@ static MACHINE: OnceLock<String> = OnceLock::new();
 /// Where `--log` leads.
 static LOG: OnceLock<Mutex<Log>> = OnceLock::new();
 
+/// The file that was dropped, and of which it is shown how far it is.
+static FILE: Mutex<Option<Progress>> = Mutex::new(None);
+
 /// Of this process, since its first note.
 static LIMIT: Mutex<Option<(Instant, Limit)>> = Mutex::new(None);
 
 #[cfg(test)]
 mod tests {
-    use super::{Instant, PROGRESS, Progress, may_tell};
-
     /// The names and fields of an enum's variants, from its source.
     fn variants(source: &str, name: &str) -> Vec<(String, Vec<String>)> {
         let (_, rest) = source.split_once(&format!("enum {name}")).expect("it is there");
@@ -399,17 +368,6 @@ mod tests {
             false => letter.to_lowercase().to_string(),
         });
         parts.collect()
-    }
-
-    #[test]
-    fn regression_a_long_transfer_has_notes_left_out() {
-        let mut progress = Progress::new("file", 100);
-        for _ in 0..100 {
-            progress.told = Instant::now().checked_sub(PROGRESS).expect("the machine has run for longer");
-            progress.add(1);
-        }
-        drop(progress);
-        assert!(may_tell(), "a line that is written anew is no note");
     }
 
     #[test]

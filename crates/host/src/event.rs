@@ -115,6 +115,8 @@ pub enum SessionEvent {
     FileRefused { name: String, reason: String },
     /// Display side: a file that was dropped on a program's window is sent there.
     FileDropping { name: String, bytes: u64 },
+    /// Display side: so many bytes of that file have been passed on; `others` are on their way besides.
+    FileProgress { name: String, done: u64, bytes: u64, others: u64 },
     /// Display side: a file that was dropped on a program's window is there, at this path.
     FileDropped { name: String, path: String, bytes: u64 },
     /// Display side: a file that was dropped on a program's window is not there.

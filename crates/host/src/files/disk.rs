@@ -8,6 +8,7 @@ use std::io::{self, ErrorKind, Read, Seek};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, CWD, OFlags};
 use wayferry_proto::FileFate;
@@ -199,9 +200,15 @@ pub(super) fn open(path: &Path) -> Result<(u64, File), Trouble> {
     }
 }
 
-/// Passes `size` bytes of a file on. A reader who goes away ends it.
-pub(super) fn give(file: File, size: u64, to: OwnedFd) {
-    let _ = io::copy(&mut file.take(size), &mut File::from(to));
+/// Passes `size` bytes of a file on, and counts them while they go. A reader who goes away ends it.
+pub(super) fn give(mut file: File, size: u64, to: OwnedFd, passed: &AtomicU64) {
+    let (mut to, mut left) = (File::from(to), size);
+    while left > 0
+        && let Ok(count @ 1..) = io::copy(&mut (&mut file).take(left.min(COUNTED)), &mut to)
+    {
+        left -= count;
+        passed.fetch_add(count, Ordering::Relaxed);
+    }
 }
 
 fn fate_of(error: &io::Error) -> FileFate {
@@ -218,6 +225,8 @@ const RESERVE: u64 = 96 << 20;
 /// Bytes that are written before the room is looked at again: a few, so that all who write at a time take less than
 /// half of the [`RESERVE`].
 const PIECE: u64 = 2 << 20;
+/// Bytes that are passed on before they are counted.
+const COUNTED: u64 = 64 << 10;
 /// Files of one name.
 const MAX_ALIKE: u32 = 1000;
 
@@ -342,9 +351,10 @@ mod tests {
         }
         let (read, write) = rustix::pipe::pipe().expect("a pipe");
         let (size, file) = open(&dir.path().join("file")).expect("a file");
-        give(file, size, write);
+        let passed = AtomicU64::new(0);
+        give(file, size, write, &passed);
         let mut got = String::new();
         File::from(read).read_to_string(&mut got).expect("read");
-        assert_eq!(got, "four");
+        assert_eq!((got.as_str(), passed.into_inner()), ("four", 4));
     }
 }

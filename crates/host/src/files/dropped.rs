@@ -5,11 +5,14 @@
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use wayferry_proto::{Capabilities, Control, FILES, FileFate, FileOffer, Session};
+use wayferry_proto::{Capabilities, Control, FILES, FileFate, FileOffer, Session, Time};
 
 use super::{Caller, Files, MAX_CALLERS, Told, Way, disk, name, open, words};
-use crate::event::SessionEvent;
+use crate::event::{Reporter, SessionEvent};
 
 /// A file that was dropped.
 #[derive(Debug, Clone)]
@@ -17,9 +20,16 @@ pub(super) struct Dropped {
     ticket: u64,
     name: String,
     size: u64,
+    /// How many bytes have been passed on, and how many the user was told of last.
+    passed: Arc<AtomicU64>,
+    told: u64,
 }
 
 impl Dropped {
+    fn new(ticket: u64, name: String) -> Self {
+        Self { ticket, name, size: 0, passed: Arc::default(), told: 0 }
+    }
+
     fn sent(self, result: Result<Vec<u8>, String>) -> Sent {
         Sent { ticket: self.ticket, name: self.name, size: self.size, result }
     }
@@ -55,12 +65,13 @@ impl Files {
     /// The user has dropped a file. What becomes of it is in [`Self::take_sent`], under this `ticket`.
     pub(crate) fn send_dropped(&mut self, ticket: u64, path: PathBuf) {
         let name = name::usable(&path.file_name().unwrap_or_default().to_string_lossy());
-        let dropped = Dropped { ticket, name, size: 0 };
+        let dropped = Dropped::new(ticket, name);
         let file = dropped.clone();
         let begun = self.workers.start(self.age, move |tell| match open(&path) {
             Ok((size, bytes, read, write)) => {
+                let passed = Arc::clone(&file.passed);
                 tell(Told::Opened { file: Dropped { size, ..file }, bytes: Ok(read) });
-                disk::give(bytes, size, write);
+                disk::give(bytes, size, write, &passed);
                 tell(Told::Given);
             }
             Err((_, why)) => {
@@ -93,6 +104,31 @@ impl Files {
         }
     }
 
+    /// When the user is to be told how far the files are that are on their way.
+    pub(super) fn progress_due(&mut self, now: Time) -> Option<Time> {
+        let is_under_way = self.callers.values().any(|caller| matches!(caller, Caller::Drops(_)));
+        self.progress = is_under_way.then(|| self.progress.unwrap_or(now + PROGRESS));
+        self.progress
+    }
+
+    /// Tells how far the first of them is, unless it has come no further.
+    pub(super) fn tell_progress(&mut self, now: Time, reporter: &Reporter) {
+        if self.progress.is_none_or(|due| now < due) {
+            return;
+        }
+        self.progress = None;
+        let mut files = self.callers.values_mut().filter_map(|caller| match caller {
+            Caller::Drops(file) => Some(file),
+            Caller::Sends(_) | Caller::Fetches(_) => None,
+        });
+        let Some(file) = files.next() else { return };
+        let (done, others) = (file.passed.load(Ordering::Relaxed), files.count() as u64);
+        if done > std::mem::replace(&mut file.told, done) {
+            let (name, bytes) = (file.name.clone(), file.size);
+            reporter.report(SessionEvent::FileProgress { name, done, bytes, others });
+        }
+    }
+
     /// The other side has told what became of it.
     pub(super) fn on_dropped_done(&mut self, id: u64, fate: FileFate, place: Option<Vec<u8>>) {
         let Some(Caller::Drops(file)) = self.callers.remove(&id) else { return };
@@ -115,6 +151,9 @@ impl Files {
     }
 }
 
+/// How often it is told how far a file is.
+const PROGRESS: Duration = Duration::from_millis(250);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,7 +163,7 @@ mod tests {
     /// A file that was dropped and whose bytes are on their way.
     fn under_way(files: &mut Files, ticket: u64) -> u64 {
         files.count += 1;
-        let file = Dropped { ticket, name: "a".into(), size: 1 };
+        let file = Dropped { size: 1000, ..Dropped::new(ticket, "a".into()) };
         files.callers.insert(files.count, Caller::Drops(file));
         files.count
     }
@@ -176,5 +215,33 @@ mod tests {
         files.forget();
         assert!(matches!(&files.take_sent()[..], [Sent { ticket: 7, result: Err(_), .. }]));
         assert_eq!(files.room_for_drops(), MAX_CALLERS);
+    }
+    #[test]
+    fn how_far_a_file_is_is_told_four_times_a_second_and_not_while_nothing_of_it_goes() {
+        let (mut base, events) = alone::base();
+        let mut files = Files::new("/nonexistent".into(), None).expect("descriptors");
+        let mut turn = |files: &mut Files, milliseconds| {
+            alone::turn(files, Time::ZERO + Duration::from_millis(milliseconds), &mut base);
+            let told = events.try_iter().map(|event| match event {
+                SessionEvent::FileProgress { name, done, bytes: 1000, others } => (name, done, others),
+                event => panic!("{event:?}"),
+            });
+            told.collect::<Vec<_>>()
+        };
+        assert_eq!((files.progress_due(Time::ZERO), turn(&mut files, 0)), (None, vec![]));
+        let id = under_way(&mut files, 7);
+        under_way(&mut files, 8);
+        let Some(Caller::Drops(file)) = files.callers.get(&id) else { unreachable!("it is there") };
+        let passed = Arc::clone(&file.passed);
+        passed.store(100, Ordering::Relaxed);
+        assert_eq!(files.progress_due(Time::ZERO), Some(Time::ZERO + PROGRESS));
+        assert_eq!(turn(&mut files, 249), vec![]);
+        assert_eq!(turn(&mut files, 250), [("a".to_owned(), 100, 1)]);
+        assert_eq!(turn(&mut files, 600), vec![], "it is as far as before");
+        passed.store(200, Ordering::Relaxed);
+        files.on_done(id + 1, FileFate::Kept, Some(b"/a".to_vec()));
+        assert_eq!(turn(&mut files, 1000), [("a".to_owned(), 200, 0)]);
+        files.on_done(id, FileFate::Kept, Some(b"/a".to_vec()));
+        assert_eq!((turn(&mut files, 2000), files.progress_due(Time::ZERO)), (vec![], None));
     }
 }

@@ -18,6 +18,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -54,6 +55,8 @@ pub struct Files {
     waiting: VecDeque<(Wish, OwnedFd)>,
     /// What has become of files that were dropped.
     sent: Vec<Sent>,
+    /// When it is told next how far those are that are on their way.
+    progress: Option<Time>,
     at_work: usize,
     workers: Workers,
     /// Whose callers these are.
@@ -124,7 +127,8 @@ pub fn folder(origin: &str) -> String {
 }
 
 impl Part for Files {
-    fn interests<'a>(&'a mut self, _now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
+    fn interests<'a>(&'a mut self, now: Time, _hub: &'a Hub<'_>, interests: &mut Interests<'a>) {
+        interests.until(self.progress_due(now));
         interests.read(&*self.workers.wake);
         // What they send is read by the pipes; that they have gone is always told.
         let callers = self.callers.values().filter_map(Caller::socket);
@@ -133,7 +137,8 @@ impl Part for Files {
     }
 
     /// Pipes are the side's: see `Files::hear`.
-    fn turn(&mut self, _now: Time, _hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
+    fn turn(&mut self, now: Time, hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
+        self.tell_progress(now, hub.reporter);
         if ready.has(&*self.workers.wake) {
             let _ = rustix::io::read(&*self.workers.wake, &mut [0u8; 8]);
         }
@@ -161,6 +166,7 @@ impl Files {
             callers: BTreeMap::new(),
             waiting: VecDeque::new(),
             sent: Vec::new(),
+            progress: None,
             at_work: 0,
             workers,
             display: None,
@@ -276,7 +282,7 @@ impl Files {
                 let begun = self.workers.start(self.age, move |tell| match open(&path) {
                     Ok((size, file, read, write)) => {
                         tell(Told::Found { id, name, size, bytes: read });
-                        disk::give(file, size, write);
+                        disk::give(file, size, write, &AtomicU64::new(0));
                         tell(Told::Given);
                     }
                     Err((fate, _)) => tell(Told::Missing { id, fate }),

@@ -1,0 +1,146 @@
+//! How far long work is: a line on a terminal, which is written anew.
+//!
+//! It is no note: it is not counted, and leaves nothing behind. Where another program has the terminal (ssh, for a
+//! shell of the session), the line there is that program's, and nothing is written. Invariant: what is written next
+//! begins on an empty line.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::getpgrp;
+use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp};
+
+use super::amount;
+use wayferry_host::sanitize::sanitize;
+
+/// See the module.
+pub(crate) struct Progress {
+    name: String,
+    size: u64,
+    done: u64,
+    /// How much was done at the beginning, and when that was.
+    from: u64,
+    begun: Instant,
+    /// When the line was written last.
+    told: Instant,
+}
+
+/// How far a file is of which its sender tells now and then.
+pub(super) struct Done<'a> {
+    pub(super) name: &'a str,
+    pub(super) done: u64,
+    pub(super) size: u64,
+    /// Files that are on their way besides.
+    pub(super) others: u64,
+}
+
+impl Progress {
+    /// Of so many bytes.
+    pub(crate) fn new(name: &str, size: u64) -> Self {
+        let now = Instant::now();
+        Self { name: sanitize(name), size, done: 0, from: 0, begun: now, told: now }
+    }
+
+    /// So many more are done.
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.done += bytes;
+        if self.told.elapsed() >= PROGRESS {
+            self.tell(0);
+        }
+    }
+
+    fn tell(&mut self, others: u64) {
+        self.told = Instant::now();
+        if is_own_terminal() {
+            IS_SHOWN.store(true, Ordering::Relaxed);
+            let _ = write!(std::io::stderr(), "{ERASE}{}", self.line(others, self.begun.elapsed()));
+        }
+    }
+
+    fn line(&self, others: u64, took: Duration) -> String {
+        let rate = (self.done - self.from) as f64 / took.as_secs_f64();
+        let percent = (100.0 * self.done as f64 / self.size.max(1) as f64) as u64;
+        let others = if others > 0 { format!(", and {others} more") } else { String::new() };
+        format!("{}: {percent} %, {}/s{others}", self.name, amount(rate as u64))
+    }
+}
+
+impl Drop for Progress {
+    /// The line goes.
+    fn drop(&mut self) {
+        erase();
+    }
+}
+
+impl Done<'_> {
+    /// Tells of it, in place of what was told of this file, or of another.
+    pub(super) fn show(&self, progress: &mut Option<Progress>) {
+        let name = sanitize(self.name);
+        if let Some(progress) = progress.as_mut().filter(|it| it.name == name && it.done <= self.done) {
+            progress.done = self.done;
+            return progress.tell(self.others);
+        }
+        // How fast it is shows the next time.
+        let new = progress.insert(Progress::new(&name, self.size));
+        (new.done, new.from) = (self.done, self.done);
+    }
+}
+
+/// The line goes.
+pub(crate) fn erase() {
+    if IS_SHOWN.swap(false, Ordering::Relaxed) {
+        let _ = write!(std::io::stderr(), "{ERASE}");
+    }
+}
+
+/// Whether stderr is a terminal that this process has: one that reads lines, which ssh lets it not do for a shell of
+/// the session, nor a shell here for its own line.
+fn is_own_terminal() -> bool {
+    let stderr = std::io::stderr();
+    tcgetattr(&stderr).is_ok_and(|modes| modes.local_modes.contains(LocalModes::ICANON))
+        && tcgetpgrp(&stderr).is_ok_and(|group| group == getpgrp())
+}
+
+/// Whether the terminal shows such a line.
+static IS_SHOWN: AtomicBool = AtomicBool::new(false);
+
+/// To the first column; what stands in the line is erased (ECMA-48, EL).
+const ERASE: &str = "\r\x1b[K";
+
+/// How often it is told how far work is.
+const PROGRESS: Duration = Duration::from_millis(250);
+
+#[cfg(test)]
+mod tests {
+    use super::super::may_tell;
+    use super::*;
+
+    #[test]
+    fn regression_a_long_transfer_has_notes_left_out() {
+        let mut progress = Progress::new("file", 100);
+        for _ in 0..100 {
+            progress.told = Instant::now().checked_sub(PROGRESS).expect("the machine has run for longer");
+            progress.add(1);
+        }
+        drop(progress);
+        assert!(may_tell(), "a line that is written anew is no note");
+    }
+
+    #[test]
+    fn a_file_of_which_it_is_told_now_and_then_has_a_line_of_its_own() {
+        let mut progress = None;
+        let done = |name: &'static str, done| Done { name, done, size: 4_000_000, others: 2 };
+        done("a", 1_000_000).show(&mut progress);
+        done("a", 3_000_000).show(&mut progress);
+        let told = progress.as_ref().map(|it| it.line(2, Duration::from_secs(4)));
+        assert_eq!(told.as_deref(), Some("a: 75 %, 500.0 kB/s, and 2 more"));
+        // The next of that name, and another.
+        for next in [done("a", 0), done("b\u{1b}", 1)] {
+            let from = next.done;
+            next.show(&mut progress);
+            assert_eq!(progress.as_ref().map(|it| it.from), Some(from));
+        }
+        assert_eq!(progress.map(|it| it.name.clone()).as_deref(), Some("b\u{fffd}"));
+    }
+}
