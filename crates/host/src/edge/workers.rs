@@ -1,4 +1,5 @@
-//! The threads that work on pixels for a side, so that its loop does not: they encode, or open, what is large.
+//! The threads that work on pixels for a side, so that its loop does not: they compare and encode, or open and paint,
+//! what is large.
 //!
 //! They know nothing of what they do. The loop is woken when something is done; whose it was, it finds out by asking
 //! all. Invariants: the queue is bounded; no lock is held while a task is done; a panic of a task wakes the loop, which

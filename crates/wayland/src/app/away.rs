@@ -29,6 +29,10 @@ impl Connection {
             return;
         }
         self.now = now;
+        if self.end.is_none() {
+            let step = self.finish_comparing();
+            self.settle(step);
+        }
         self.line.set_attached(false);
         if self.end.is_none() {
             let step = self.part();

@@ -78,7 +78,7 @@ impl Connection {
     pub(super) fn near(&self, id: u32) -> Option<(u32, u32)> {
         let surface = self.surfaces.get(&id)?;
         let (x, y) = self.devices.focus().point_in(surface.wire)?;
-        let mapping = surface.mapping(surface.painter.content()?.size());
+        let mapping = surface.mapping(surface.painter.size()?);
         let spot = mapping.rect(SurfaceRect { x, y, width: 1, height: 1 })?;
         Some((spot.x, spot.y))
     }

@@ -4,13 +4,14 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use wayferry_gpu::{Dmabuf, Frame};
 use wayferry_pixels::{Content, Format, Layout, Region, Size};
 
 use super::dmabuf::Imported;
 use super::mapping::Mapping;
-use super::shm::{Pool, ReadError};
+use super::shm::{Memory, Pool, ReadError};
 
 /// A `wl_buffer`.
 #[derive(Debug)]
@@ -99,11 +100,17 @@ impl Buffer {
     }
 
     /// The memory that [`Self::layout`] is about, where it lies, if these pixels are best read there.
-    pub(super) fn mapped(&self, region: &Region) -> Option<Rc<Mapping>> {
+    pub(super) fn mapped(&self, region: &Region) -> Option<Arc<Mapping>> {
         match &self.source {
-            Source::Pool(pool) => {
-                pool.mapped(self.layout.end(), region.area() * self.format.bytes_per_pixel() as u64)
-            }
+            Source::Pool(pool) => pool.mapped(self.layout.end(), self.bytes(region)),
+            Source::Solid(_) | Source::Gpu(_) => None,
+        }
+    }
+
+    /// The same memory for a worker to read these pixels, if it can.
+    pub(super) fn memory(&self, region: &Region) -> Option<Memory> {
+        match &self.source {
+            Source::Pool(pool) => Some(pool.memory(self.layout.end(), self.bytes(region))),
             Source::Solid(_) | Source::Gpu(_) => None,
         }
     }
@@ -133,7 +140,12 @@ impl Buffer {
 
     /// What a surface's content takes that is like it.
     pub(crate) fn content_bytes(&self) -> u64 {
-        self.size.rect().area() * self.format.bytes_per_pixel() as u64
+        self.bytes(&Region::full(self.size))
+    }
+
+    /// What pixels of it take.
+    pub(super) fn bytes(&self, region: &Region) -> u64 {
+        region.area() * self.format.bytes_per_pixel() as u64
     }
 
     /// How its rows lie in its memory, or in the [`Frame`] that is read of it.

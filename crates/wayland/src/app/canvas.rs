@@ -1,11 +1,12 @@
-//! Where a surface's pixels are: none, here, or with a worker that makes an update of them.
+//! Where a surface's pixels are: none, here, or with a worker that makes an update of them, or compares a buffer with
+//! them.
 //!
-//! What a worker has cannot change, and stays to be looked at here. Invariant: a canvas that is lent comes back before
-//! its content changes.
+//! What an update is made of cannot change, and stays to be looked at here; what changes while it is compared is not
+//! here at all. Invariant: a canvas that is lent comes back before anything else is done to it.
 
 use std::sync::Arc;
 
-use wayferry_pixels::{Content, Draft};
+use wayferry_pixels::{Content, Draft, Format, Size};
 
 use super::painter::Fidelity;
 
@@ -24,7 +25,9 @@ pub(super) enum Canvas {
 /// What is known of pixels that a worker has.
 #[derive(Debug)]
 pub(super) struct Outline {
-    content: Arc<Content>,
+    like: (Size, Format),
+    /// What does not change meanwhile.
+    content: Option<Arc<Content>>,
     /// How well the display knows it, as it was.
     pub(super) fidelity: Fidelity,
     /// Videos that have begun.
@@ -34,12 +37,21 @@ pub(super) struct Outline {
 }
 
 impl Canvas {
-    /// The pixels, wherever they are.
+    /// The pixels, if they can be looked at.
     pub(super) fn content(&self) -> Option<&Content> {
         match self {
             Self::Blank => None,
             Self::Here(draft) => Some(draft.content()),
-            Self::Lent(outline) => Some(&outline.content),
+            Self::Lent(outline) => outline.content.as_deref(),
+        }
+    }
+
+    /// What the content is like, wherever it is.
+    pub(super) fn like(&self) -> Option<(Size, Format)> {
+        match self {
+            Self::Blank => None,
+            Self::Here(draft) => Some(like(draft)),
+            Self::Lent(outline) => Some(outline.like),
         }
     }
 
@@ -69,7 +81,17 @@ impl Canvas {
 }
 
 impl Outline {
+    /// Of pixels that do not change.
     pub(super) fn new(draft: &Draft, fidelity: Fidelity, videos: usize) -> Self {
-        Self { content: draft.share_content(), fidelity, videos, forget_last: false }
+        Self { content: Some(draft.share_content()), ..Self::bare(draft, fidelity, videos) }
     }
+
+    /// Of pixels that do.
+    pub(super) fn bare(draft: &Draft, fidelity: Fidelity, videos: usize) -> Self {
+        Self { like: like(draft), content: None, fidelity, videos, forget_last: false }
+    }
+}
+
+fn like(draft: &Draft) -> (Size, Format) {
+    (draft.content().size(), draft.content().format())
 }

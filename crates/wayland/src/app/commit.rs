@@ -14,6 +14,7 @@ use crate::trace::Stage as Work;
 use crate::wire::Arg;
 
 use super::buffer::Buffer;
+use super::comparing::Compared;
 use super::connection::Connection;
 use super::fault::{Fault, error_code};
 use super::frames::MAX_FRAMES;
@@ -136,11 +137,16 @@ impl Connection {
                 self.room.change(surface.content_bytes(), needs)?;
                 // All of it is multiplied, however little the program drew.
                 self.pacing.owe(if surface.fade.is_on() { needs } else { 0 });
-                let begun = self.config.probe.begin();
-                let bytes = absorb(surface, id, &buffer, &pixels, damage, self.config.threads)
-                    .map_err(|error| unreadable(buffer_id, error))?;
-                let work = (surface.wire, surface.painter.next_update().0);
-                self.config.probe.end(begun, Work::Capture, work, bytes);
+                let taken = match pixels {
+                    Pixels::Compared(compared) => take_in(surface, id, &buffer, compared),
+                    pixels => {
+                        let begun = self.config.probe.begin();
+                        let work = (surface.wire, surface.painter.next_update().0);
+                        let bytes = absorb(surface, id, &buffer, &pixels, damage, self.config.threads);
+                        bytes.map(|bytes| self.config.probe.end(begun, Work::Capture, work, bytes))
+                    }
+                };
+                taken.map_err(|error| unreadable(buffer_id, error))?;
                 self.release_buffer(buffer_id).map(|()| Change::New)
             }
         }
@@ -257,6 +263,7 @@ impl Connection {
     /// The display side could not paint an update: the whole content leaves again when it is due.
     pub(super) fn refresh(&mut self, surface: WireId) -> Result<(), Fault> {
         let Some(id) = self.objects.by_wire(surface) else { return Ok(()) };
+        self.finish_comparing()?;
         self.finish_making()?;
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
         if !surface.painter.renew() {
@@ -463,6 +470,20 @@ impl Damage<'_> {
     }
 }
 
+/// The surface's content is what a worker has made of a buffer.
+fn take_in(surface: &mut Surface, id: u32, buffer: &Buffer, compared: Compared) -> Result<(), ReadError> {
+    let Compared { draft, changed } = compared;
+    surface.fade.forget_plain();
+    if !surface.painter.fits(buffer.size, buffer.format) {
+        surface.news.note_all();
+    }
+    surface.painter.put_back(draft);
+    buffer.last_surface.set(Some(id));
+    surface.stale = false;
+    surface.news.note(changed?);
+    Ok(())
+}
+
 /// Brings the surface's content up to a buffer, with so many threads at most; gives the bytes of pixels that differ.
 fn absorb(
     surface: &mut Surface,
@@ -474,7 +495,7 @@ fn absorb(
 ) -> Result<u64, ReadError> {
     let fetched = match pixels {
         Pixels::Read(fetched) => fetched.as_ref(),
-        Pixels::There | Pixels::Asked(..) => None,
+        Pixels::There | Pixels::Asked(..) | Pixels::Compared(_) => None,
     };
     let read = |offset, into: &mut [u8]| match fetched {
         Some(Fetched { frame, .. }) => frame.read(offset, into).map_err(ReadError::Io),

@@ -15,6 +15,7 @@ use crate::wire::{Arg, InBuffer, OutBuffer};
 
 use super::answers::Answers;
 use super::captures::Captures;
+use super::comparing::Comparing;
 use super::config::{Config, Desk};
 use super::devices::Devices;
 use super::fault::{Fault, error_code};
@@ -50,6 +51,8 @@ pub struct Connection {
     pub(super) devices: Devices,
     pub(super) answers: Answers,
     pub(super) studio: Studio,
+    /// The commit whose buffer is being compared.
+    pub(super) comparing: Comparing,
     /// The commit whose pixels are being encoded.
     pub(super) making: Option<Making>,
     pub(super) pacing: Pacing,
@@ -81,6 +84,7 @@ impl Connection {
             devices: Devices::default(),
             answers: Answers::default(),
             studio: Studio::new(&config),
+            comparing: Comparing::default(),
             making: None,
             pacing: Pacing::default(),
             told: Told::default(),
@@ -125,15 +129,15 @@ impl Connection {
         self.program.set_more(true);
     }
 
-    /// Whether [`Self::process`] leaves requests unread: pixels of the last commit are still being encoded or read, or
-    /// too much of what requests brought is on its way.
+    /// Whether [`Self::process`] leaves requests unread: pixels of the last commit are still being compared, encoded or
+    /// read, or too much of what requests brought is on its way.
     pub fn stalled(&self) -> bool {
-        self.making.is_some() || self.pacing.is_overrun() || self.reading.waiting().is_some()
+        self.is_making() || self.pacing.is_overrun() || self.reading.waiting().is_some()
     }
 
-    /// Whether pixels of a commit are still being encoded: [`Self::flush`] goes on with that.
+    /// Whether pixels of a commit are still being compared or encoded: [`Self::flush`] goes on with that.
     pub fn is_making(&self) -> bool {
-        self.making.is_some()
+        self.making.is_some() || self.comparing.is_on()
     }
 
     /// Handles one message of the display side; without one there are none.

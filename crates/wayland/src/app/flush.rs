@@ -79,13 +79,16 @@ impl Connection {
         }
         self.note_written();
         *self.pacing.credit_mut() = *credit;
+        if self.end.is_none() {
+            self.go_on_comparing();
+        }
         if self.goes_on(turn) {
             let step = self.go_on(self.room());
             self.settle(step);
             self.process(now);
         }
         match turn {
-            Turn::Better if self.making.is_some() => {}
+            Turn::Better if self.is_making() => {}
             Turn::Better => self.make_better(),
             Turn::First | Turn::Rest => self.send_due_units(turn, take_back),
         }
@@ -123,7 +126,7 @@ impl Connection {
         due.retain(|(rank, _)| turn == Turn::Rest || rank.is_first());
         due.sort_unstable();
         for (_, id) in due {
-            if self.making.is_some() || self.pacing.under_way().is_full() {
+            if self.is_making() || self.pacing.under_way().is_full() {
                 break;
             }
             if self.room() == 0 && !self.surfaces.is_small(id) {
@@ -179,7 +182,7 @@ impl Connection {
         if self.end.is_some() {
             return None;
         }
-        if self.making.is_none() && self.program.has_more() && !self.stalled() {
+        if self.program.has_more() && !self.stalled() {
             return Some(self.now);
         }
         let may_leave = |id: &u32| !self.waits_for_budget(*id) || self.surfaces.may_supersede(*id);
@@ -189,13 +192,14 @@ impl Connection {
         // Nothing else leaves while a unit is under way.
         let content = match self.making {
             Some(_) => self.making_due(),
+            None if self.comparing.is_on() => None,
             None => sends.chain(better).min(),
         };
         let frames = self.surfaces.keys().filter_map(|id| self.frame_due(*id));
         let patience = self.key_patience();
         let keys = self.devices.next_timeout(patience);
         let videos = self.surfaces.values().filter_map(|surface| surface.painter.videos_end());
-        let held = self.timing_due().filter(|_| self.making.is_none());
+        let held = self.timing_due().filter(|_| !self.is_making());
         videos
             .chain(content)
             .chain(frames)

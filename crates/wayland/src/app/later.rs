@@ -103,7 +103,7 @@ impl Connection {
             // Constraints are those of the surface that its commit waits for.
             let lacks = self.surfaces.get(&id).is_some_and(|surface| surface.pending.lacks_pixels());
             if !waits && !lacks {
-                return self.commit(id);
+                return if self.begin_comparing(id)? { Ok(()) } else { self.commit(id) };
             }
             return self.queue_below(root, id);
         }
@@ -113,7 +113,7 @@ impl Connection {
         let pending = &surface.pending;
         let is_ready = |due: Time| due <= self.now && !pending.lacks_pixels();
         if !waits && self.ready_at(surface, pending, self.now).is_some_and(is_ready) {
-            return self.commit_own(id, self.now);
+            return if self.begin_comparing(id)? { Ok(()) } else { self.commit_own(id, self.now) };
         }
         if surface.timing.is_replaced_by(pending) {
             return self.replace_held(id);
@@ -223,7 +223,9 @@ impl Connection {
 
     /// What is to be done with the first commit that waits at a surface, and when.
     fn next_step(&self, id: u32) -> Option<(Time, Step)> {
-        let surface = self.surfaces.get(&id).filter(|surface| !surface.timing.is_idle())?;
+        // What is compared came before.
+        let waits = |surface: &&Surface| !surface.timing.is_idle() && !self.comparing.is_on();
+        let surface = self.surfaces.get(&id).filter(waits)?;
         let hurried = self.is_hurried(id);
         let due = match surface.timing.first_since() {
             // Order beats time and room.
@@ -289,7 +291,7 @@ impl Connection {
     }
 
     /// Commits what is pending at a surface that is not synchronised.
-    fn commit_own(&mut self, id: u32, at: Time) -> Result<(), Fault> {
+    pub(super) fn commit_own(&mut self, id: u32, at: Time) -> Result<(), Fault> {
         if let Some(surface) = self.surfaces.get_mut(&id)
             && surface.pending.sets_barrier
         {

@@ -10,12 +10,10 @@
 //! Invariant: a mapping lies inside its file for as long as it is there.
 #![expect(unsafe_code, reason = "mapped memory has no safe form")]
 
-use std::cell::Cell;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
-use std::rc::Rc;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicU8;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::{SealFlags, fcntl_get_seals, fstat, fstatfs};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -34,9 +32,14 @@ pub(crate) struct Mapping {
     mapped: Mapped,
 }
 
-/// What of a program's memory is mapped; clones count the same.
+// SAFETY: what is mapped stays where it is and is only ever read, as atomics; any thread may end the mapping.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+/// What of a program's memory is mapped, in bytes and in mappings; clones count the same.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Mapped(Rc<Cell<(u64, usize)>>);
+pub(super) struct Mapped(Arc<Mutex<(u64, usize)>>);
 
 impl Mapping {
     /// The first `length` bytes of a file; `None` if they are to be read by calls.
@@ -72,15 +75,19 @@ impl Drop for Mapping {
 impl Mapped {
     /// With so many bytes more, if there is room.
     fn more(&self, length: u64) -> Option<Self> {
-        let (bytes, count) = self.0.get();
-        let after = (bytes.saturating_add(length), count + 1);
-        (after.0 <= MAX_MAPPED && after.1 <= MAX_MAPPINGS).then(|| self.0.set(after))?;
+        let mut count = self.count();
+        let after = (count.0.saturating_add(length), count.1 + 1);
+        (after.0 <= MAX_MAPPED && after.1 <= MAX_MAPPINGS).then(|| *count = after)?;
         Some(self.clone())
     }
 
     fn less(&self, length: u64) {
-        let (bytes, count) = self.0.get();
-        self.0.set((bytes.saturating_sub(length), count.saturating_sub(1)));
+        let mut count = self.count();
+        *count = (count.0.saturating_sub(length), count.1.saturating_sub(1));
+    }
+
+    fn count(&self) -> MutexGuard<'_, (u64, usize)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -135,9 +142,9 @@ mod tests {
         assert_eq!((mapping.bytes().len(), at(4999), at(5000), at(9999)), (LENGTH as usize, 0, 7, 0));
         pwrite(&fd, &[9], 5000).expect("room");
         assert_eq!(at(5000), 9);
-        assert_eq!(mapped.0.get(), (LENGTH, 1));
+        assert_eq!(*mapped.count(), (LENGTH, 1));
         drop(mapping);
-        assert_eq!(mapped.0.get(), (0, 0));
+        assert_eq!(*mapped.count(), (0, 0));
     }
 
     /// The program can take pages out of its file, but not make it shorter.
@@ -163,7 +170,7 @@ mod tests {
         assert!(Mapping::new(&unsealable, LENGTH, &mapped).is_none());
         let executable = std::fs::File::open(std::env::current_exe().expect("a path")).expect("a file");
         assert!(Mapping::new(&executable, LENGTH, &mapped).is_none());
-        assert_eq!(mapped.0.get(), (0, 0));
+        assert_eq!(*mapped.count(), (0, 0));
     }
 
     #[test]

@@ -25,7 +25,7 @@
 //! | `studio` | what pixels are encoded with |
 //! | `painter`, `videos` | its pixels, and what one display is told of them; pictures that change all the time |
 //! | `canvas`, `errand` | where its pixels are: here, or with a worker |
-//! | `making` | a commit whose pixels are being encoded |
+//! | `comparing`, `making` | a commit whose buffer is being compared, or whose pixels are being encoded |
 //! | `pacing`, `beat` | how fast commits leave, and when frames are drawn |
 //! | `credit`, `flow`, `under_way` | what the link takes now, how far the display side is, units that it has not applied |
 //! | `devices` | what the display's input has begun |
@@ -43,7 +43,8 @@
 //! | `registry`, `desk` | globals, bind, sync; outputs and seats, answered from the snapshot |
 //! | `role`, `alpha` | requests on roles, alpha modifiers |
 //! | `handler`, `handlers` | what an interface needs beyond its rows, a file for each family of the table |
-//! | `commit`, `later`, `read`, `flush`, `units` | commits, when they are applied and their pixels read, when they leave, and how |
+//! | `commit`, `compare` | commits, and who compares their pixels |
+//! | `later`, `read`, `flush`, `units` | when they are applied and their pixels read, when they leave, and how |
 //! | `better` | what is lossy becomes exact |
 //! | `publish`, `view` | viewers |
 //! | `event` | events of the compositor on their way to the program |
@@ -71,6 +72,8 @@ mod chain;
 mod clipboard;
 mod commit;
 mod committed;
+mod compare;
+mod comparing;
 mod config;
 mod connection;
 mod credit;

@@ -109,6 +109,24 @@ impl Painter {
         Some(std::mem::replace(self, Self { surface, canvas, videos, lost_videos, updates, coming: None }))
     }
 
+    /// What is here of the pixels, for a worker to compare a buffer with. Until it is [put back](Self::put_back), there
+    /// is nothing to look at here.
+    pub(super) fn lend_draft(&mut self) -> Option<Box<Draft>> {
+        let outline = Outline::bare(self.canvas.draft()?, self.fidelity()?, self.videos());
+        match std::mem::replace(&mut self.canvas, Canvas::Lent(outline)) {
+            Canvas::Here(draft) => Some(draft),
+            Canvas::Blank | Canvas::Lent(_) => None,
+        }
+    }
+
+    /// It is back; or there is another, with content of another size or format, of which the display has nothing.
+    pub(super) fn put_back(&mut self, mut draft: Box<Draft>) {
+        if self.canvas.outline().is_some_and(|outline| outline.forget_last) {
+            draft.forget_last();
+        }
+        self.canvas = Canvas::Here(draft);
+    }
+
     /// Whether a worker has it.
     pub(super) fn is_lent(&self) -> bool {
         self.canvas.outline().is_some()
@@ -124,19 +142,25 @@ impl Painter {
         }
     }
 
-    /// The pixels; `None` while the surface has no content.
+    /// The pixels; `None` while the surface has no content, and while a worker compares a buffer with it.
     pub(super) fn content(&self) -> Option<&Content> {
         self.canvas.content()
     }
 
-    /// Bytes of those.
+    /// The size of the content; `None` while there is none.
+    pub(super) fn size(&self) -> Option<Size> {
+        self.canvas.like().map(|(size, _)| size)
+    }
+
+    /// Bytes of it.
     pub(super) fn bytes(&self) -> u64 {
-        self.content().map_or(0, |content| content.pixels().len() as u64)
+        let bytes = |(size, format): (Size, Format)| size.rect().area() * format.bytes_per_pixel() as u64;
+        self.canvas.like().map_or(0, bytes)
     }
 
     /// Whether its content is like this.
     pub(super) fn fits(&self, size: Size, format: Format) -> bool {
-        self.content().is_some_and(|content| (content.size(), content.format()) == (size, format))
+        self.canvas.like() == Some((size, format))
     }
 
     /// Is to have content like this. Returns whether that is another one, of which the display has nothing.

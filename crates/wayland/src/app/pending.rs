@@ -1,6 +1,7 @@
 //! What has been requested of a surface since its last commit.
 //!
-//! Invariant: what it names is as the program said it; of its pixels nothing is here but what a reader has read.
+//! Invariant: what it names is as the program said it; of its pixels nothing is here but what a reader has read, or a
+//! worker compared.
 
 use std::rc::Rc;
 
@@ -10,6 +11,7 @@ use wayferry_pixels::map::{Crop, Transform};
 use wayferry_proto::Time;
 
 use super::buffer::Buffer;
+use super::comparing::Compared;
 use super::points::{Points, Sync};
 use super::stack::Stack;
 use super::unsent::State;
@@ -120,6 +122,8 @@ pub(crate) enum Pixels {
     Asked(Job, Region),
     /// What it has read, if it could.
     Read(Option<Fetched>),
+    /// A worker has compared them with the content.
+    Compared(Compared),
 }
 
 /// Pixels of a GPU buffer.

@@ -16,6 +16,7 @@ use super::object::{Data, Wanted};
 use super::roles::Roles;
 use super::stack::{Move, Stack};
 use super::standing::Stage;
+use super::surface::Surface;
 use super::unsent::{Change, Kind, State, Unsent};
 
 /// Windows above a window that are counted; more are a joke.
@@ -210,9 +211,12 @@ impl Connection {
     /// The display has configured a window or layer: if it waits for that, it is shown.
     pub(super) fn on_configure(&mut self, id: u32, serial: u32) -> Result<(), Fault> {
         let Some(surface) = self.association(id) else { return Ok(()) };
-        let Some(state) =
-            self.surfaces.get_mut(&surface).filter(|state| state.standing.stage() == Stage::Awaited)
-        else {
+        let is_awaited = |state: &Surface| state.standing.stage() == Stage::Awaited;
+        if !self.surfaces.get(&surface).is_some_and(is_awaited) {
+            return Ok(());
+        }
+        self.finish_comparing()?;
+        let Some(state) = self.surfaces.get_mut(&surface).filter(|state| is_awaited(state)) else {
             return Ok(());
         };
         if !state.mapped() {

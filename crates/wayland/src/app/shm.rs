@@ -2,11 +2,12 @@
 //!
 //! Memory that cannot become shorter is read where it lies (`mapping`), once much of it is read at a time; all other
 //! with `pread`: a program that shrinks its file gets an error of its own instead of taking the process down.
-//! Invariant: every read is inside the pool's size as last announced.
+//! A worker reads it either way, too. Invariant: every read is inside the pool's size as last announced.
 
 use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::io::{Errno, pread};
 
@@ -18,9 +19,9 @@ pub(crate) const MAX_POOLS: usize = 8192;
 /// A `wl_shm_pool`; its descriptor is closed when it and its buffers are gone.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    fd: OwnedFd,
+    fd: Arc<OwnedFd>,
     size: Cell<u64>,
-    mapping: RefCell<Option<Rc<Mapping>>>,
+    mapping: RefCell<Option<Arc<Mapping>>>,
     mapped: Mapped,
     /// Counts it among the program's.
     _counted: Rc<()>,
@@ -38,7 +39,7 @@ impl Pools {
     pub(crate) fn open(&self, fd: OwnedFd, size: u64) -> Option<Rc<Pool>> {
         let open = Rc::strong_count(&self.open) - 1;
         let pool = || Pool {
-            fd,
+            fd: Arc::new(fd),
             size: Cell::new(size),
             mapping: RefCell::default(),
             mapped: self.mapped.clone(),
@@ -68,39 +69,59 @@ impl Pool {
     }
 
     /// Its first `end` bytes, where they lie, if `bytes` of them are to be read; `None` if [`Self::read`] must do.
-    pub(super) fn mapped(&self, end: u64, bytes: u64) -> Option<Rc<Mapping>> {
+    pub(super) fn mapped(&self, end: u64, bytes: u64) -> Option<Arc<Mapping>> {
         let mut mapping = self.mapping.borrow_mut();
-        let reaches = |mapping: &&Rc<Mapping>| end <= mapping.bytes().len() as u64;
+        let reaches = |mapping: &&Arc<Mapping>| end <= mapping.bytes().len() as u64;
         if let Some(mapping) = mapping.as_ref().filter(reaches) {
-            return Some(Rc::clone(mapping));
+            return Some(Arc::clone(mapping));
         }
         if bytes < LEAST_MAPPED {
             return None;
         }
         // One that is too short makes room for it.
         *mapping = None;
-        *mapping = Mapping::new(&self.fd, self.size(), &self.mapped).map(Rc::new);
+        *mapping = Mapping::new(&self.fd, self.size(), &self.mapped).map(Arc::new);
         mapping.clone()
+    }
+
+    /// The same for a worker, which reads it where it lies or by calls.
+    pub(super) fn memory(&self, end: u64, bytes: u64) -> Memory {
+        match self.mapped(end, bytes) {
+            Some(mapping) => Memory::Mapped(mapping),
+            None => Memory::File(Arc::clone(&self.fd)),
+        }
     }
 
     /// Fills `into` from the file.
     ///
     /// # Errors
     /// When the file is shorter than the program said, or cannot be read.
-    pub(crate) fn read(&self, mut offset: u64, mut into: &mut [u8]) -> Result<(), ReadError> {
-        while !into.is_empty() {
-            match pread(self.fd.as_fd(), &mut *into, offset) {
-                Ok(0) => return Err(ReadError::Short { offset }),
-                Ok(count) => {
-                    offset += count as u64;
-                    into = &mut into[count..];
-                }
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(ReadError::Io(errno)),
-            }
-        }
-        Ok(())
+    pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), ReadError> {
+        read(&self.fd, offset, into)
     }
+}
+
+/// The memory of a pool, for a worker.
+#[derive(Debug)]
+pub(super) enum Memory {
+    Mapped(Arc<Mapping>),
+    File(Arc<OwnedFd>),
+}
+
+/// As [`Pool::read`].
+pub(super) fn read(file: &impl AsFd, mut offset: u64, mut into: &mut [u8]) -> Result<(), ReadError> {
+    while !into.is_empty() {
+        match pread(file, &mut *into, offset) {
+            Ok(0) => return Err(ReadError::Short { offset }),
+            Ok(count) => {
+                offset += count as u64;
+                into = &mut into[count..];
+            }
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(ReadError::Io(errno)),
+        }
+    }
+    Ok(())
 }
 
 /// Why pixels could not be read.

@@ -96,7 +96,7 @@ impl Surface {
 
     /// Its size in surface coordinates, if it has content.
     pub(crate) fn size(&self) -> Option<(i32, i32)> {
-        let buffer = self.painter.content()?.size();
+        let buffer = self.painter.size()?;
         // Sides are at most 2¹⁴.
         let (width, height) = (buffer.width() as i32, buffer.height() as i32);
         let (width, height) =
@@ -189,7 +189,7 @@ impl Surface {
 
     /// Whether the newest commit left the surface with content.
     pub(crate) fn mapped(&self) -> bool {
-        self.painter.content().is_some()
+        self.painter.size().is_some()
     }
 
     /// Brings its content up to a new one, or to another factor.

@@ -43,7 +43,9 @@ impl Connection {
     ) -> Result<(), Fault> {
         let mut todo = VecDeque::new();
         self.list_contents(id, &unsent, &mut todo);
-        let (made, bytes, began) = (VecDeque::new(), 0, self.now);
+        debug_assert!(!self.comparing.is_on(), "its content is not here");
+        let (made, bytes) = (VecDeque::new(), 0);
+        let began = self.comparing.read_at(id, self.now, self.offering.period());
         let (errand, told) = (None, None);
         self.making = Some(Making { id, unsent, began, payer, todo, made, bytes, errand, told });
         self.go_on(room)

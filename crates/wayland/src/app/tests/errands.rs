@@ -44,10 +44,11 @@ impl Lender {
         self.rig.commit(self.surface);
     }
 
-    /// A commit whose pixels are with the crew.
+    /// A commit whose pixels are with the crew, to be encoded.
     fn lent() -> Self {
         let mut lender = Self::new();
         lender.commit(SIDE, 2);
+        assert!(lender.crew.work(0), "it is compared");
         lender.turn();
         assert_eq!((lender.crew.waiting(), lender.rig.updates.len()), (1, 0));
         lender
@@ -59,7 +60,7 @@ impl Lender {
     }
 
     fn is_making(&self) -> bool {
-        self.rig.connection.making.is_some()
+        self.rig.connection.is_making()
     }
 
     /// The crew works until the commit has left.

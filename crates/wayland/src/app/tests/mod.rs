@@ -3,6 +3,7 @@
 mod answers;
 mod better;
 mod captures;
+mod comparing;
 mod covering;
 mod errands;
 mod fade;

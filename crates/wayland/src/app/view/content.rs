@@ -196,7 +196,7 @@ impl Pixels {
     /// Brings the view's content up to the surface's. Says how far it is; what waits is to be asked again.
     pub(super) fn prepare(&mut self, surface: &Surface, look: &mut Look<'_>) -> Readiness {
         let theirs = &surface.painter;
-        if theirs.content().is_none() {
+        if theirs.size().is_none() {
             return Readiness::Settled;
         }
         let now = look.means.now;
@@ -239,7 +239,9 @@ impl Pixels {
             return Readiness::Waits;
         }
         if !self.painter.has_begun() {
-            alone.take_in(surface, &mut self.painter);
+            if !alone.take_in(surface, &mut self.painter) {
+                return Readiness::Waits;
+            }
             if !self.painter.has_news() {
                 self.rest(surface, look);
                 return Readiness::Settled;
@@ -319,9 +321,9 @@ impl Pixels {
 }
 
 impl Alone {
-    /// Takes in what is new of the surface's pixels.
-    fn take_in(&mut self, surface: &Surface, painter: &mut Painter) {
-        let Some(content) = surface.painter.content() else { return };
+    /// Takes in what is new of the surface's pixels, unless they cannot be looked at now.
+    fn take_in(&mut self, surface: &Surface, painter: &mut Painter) -> bool {
+        let Some(content) = surface.painter.content() else { return false };
         let version = surface.news.version();
         let changed = match self.version == version {
             true => Some(Region::default()),
@@ -329,5 +331,6 @@ impl Alone {
         };
         painter.follow(content, changed.as_ref());
         self.version = version;
+        true
     }
 }
