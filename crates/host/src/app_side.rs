@@ -167,11 +167,14 @@ impl Programs {
     }
 }
 
-/// Time spent working since the last commit left, and whether a part of the next one has.
+/// Time spent working since the last commit left, and whether a part of the next one has. While workers have pixels of
+/// one, all time counts.
 #[derive(Debug, Default)]
 struct Work {
     took: Duration,
     left: bool,
+    /// When the last turn ended that left pixels to workers.
+    goes_on: Option<Time>,
 }
 
 /// How a session ended on this side.
@@ -488,7 +491,8 @@ impl<'a> AppSide<'a> {
 
     /// Handles what the programs want; the part of a turn that costs time.
     fn work(&mut self, now: Time, ready: &Ready) {
-        let (began, updates) = (self.hub.clock.now(), self.gauges.counters.updates);
+        let began = self.programs.work.goes_on.take().unwrap_or_else(|| self.hub.clock.now());
+        let updates = self.gauges.counters.updates;
         for program in self.programs.connections.values_mut().filter(|program| ready.has(&program.socket)) {
             program.read(now);
         }
@@ -497,11 +501,14 @@ impl<'a> AppSide<'a> {
         self.flush_content(now);
         self.perform_actions();
         // A commit may be read in one turn and leave in later ones.
-        self.programs.work.took += self.hub.clock.now().since(began);
+        let ended = self.hub.clock.now();
+        let goes_on = self.programs.connections.values().any(|program| program.core.is_making());
+        self.programs.work.goes_on = goes_on.then_some(ended);
+        self.programs.work.took += ended.since(began);
         self.programs.work.left |= self.gauges.counters.updates > updates;
         if let Some(handle) = &self.gauges.handle
             && self.programs.work.left
-            && !self.programs.connections.values().any(|program| program.core.is_making())
+            && !goes_on
         {
             self.programs.work.left = false;
             handle.publish_turn(std::mem::take(&mut self.programs.work.took));

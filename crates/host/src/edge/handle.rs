@@ -60,7 +60,7 @@ impl Handle {
         (published.counters, published.link)
     }
 
-    /// How long turns with new content took since this was last asked.
+    /// How long commits took from being read until they had left, workers' part included, since this was last asked.
     pub fn take_turns(&self) -> Vec<Duration> {
         std::mem::take(&mut self.published().turns)
     }
