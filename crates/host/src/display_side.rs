@@ -636,7 +636,8 @@ impl<'a> DisplaySide<'a> {
     fn work(&mut self, now: Time) {
         self.turn = self.turn.wrapping_add(1).checked_rem(self.connections.len()).unwrap_or_default();
         let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
-        let mut room = Room { icons: self.room_for_icons(), ..Room::default() };
+        let (icons, lend) = (self.room_for_icons(), self.room_for_painting());
+        let mut room = Room { icons, lend, ..Room::default() };
         for id in ids[self.turn..].iter().chain(&ids[..self.turn]) {
             if let Some(shown) = self.connections.get_mut(id) {
                 shown.core.work(now, &mut room);

@@ -2,8 +2,8 @@
 //!
 //! The host decides how many programs there are, what they draw and what arrives for them; this module limits that.
 //! What exceeds the budget is given up where the host can be asked for it again, pixels that are not shown first, then
-//! updates that wait for their units; what needs another buffer waits. No program ends. Invariant: one surface at a
-//! time gets its content, however large that is.
+//! updates that wait for their units; what needs another buffer waits, and so does what workers are to paint. No
+//! program ends. Invariant: one surface at a time gets its content, however large that is.
 
 use serde_json::{Value, json};
 use wayferry_proto::{ConnectionId, Time};
@@ -26,6 +26,12 @@ impl DisplaySide<'_> {
     /// What icons may take beside what they take already.
     pub(super) fn room_for_icons(&self) -> u64 {
         MAX_ICONS.saturating_sub(self.taken().icons)
+    }
+
+    /// What workers may paint beside what they do already.
+    pub(super) fn room_for_painting(&mut self) -> usize {
+        let painted = self.connections.values_mut().map(|shown| shown.core.painting());
+        MAX_PAINTED.saturating_sub(painted.fold(0, usize::saturating_add))
     }
 
     /// Whether one more program may come.
@@ -92,6 +98,9 @@ const MAX_BEYOND: u64 = 48 << 20;
 const MAX_ICONS: u64 = 16 << 20;
 /// Once over [`MAX_BEYOND`], bytes are given up until this many are left.
 const ENOUGH_BEYOND: u64 = 32 << 20;
+/// Bytes of memory, about, that workers touch to paint units: two screens of 3840 × 2160. One unit may touch any; the
+/// others wait for it.
+const MAX_PAINTED: usize = 64 << 20;
 /// Bytes of buffers that the compositor was given: 128 of 3840 × 2160.
 const MAX_BUFFERS: u64 = 4 << 30;
 /// Descriptors of a program: its connection, and the memory of its buffers.

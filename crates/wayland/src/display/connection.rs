@@ -248,6 +248,7 @@ impl Connection {
         if self.link.output.is_empty() {
             self.state.images.all_announced();
         }
+        self.turn.is_busy = room.lend == 0;
         if self.end.is_some() || !(self.has_work() || self.is_lending()) {
             return;
         }
@@ -273,7 +274,8 @@ impl Connection {
 
     fn has_work(&self) -> bool {
         // One unit is painted at a time.
-        let waits_for_turn = self.painting.is_none() && self.holds.is_needed(&Need::Turn);
+        let may_begin = self.painting.is_none() && !self.turn.is_busy;
+        let waits_for_turn = may_begin && self.holds.is_needed(&Need::Turn);
         let waits = self.holds.has_ready() || waits_for_turn;
         (waits && !self.is_clogged()) || self.updates.has_closed()
     }

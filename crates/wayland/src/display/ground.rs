@@ -13,6 +13,13 @@ pub(super) struct Ground {
     pub(super) videos: Videos,
 }
 
+impl Ground {
+    /// What it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.videos.bytes() + self.content.as_ref().map_or(0, |content| content.pixels().len())
+    }
+}
+
 /// What painting has come to.
 #[derive(Debug, Default)]
 pub(super) struct Painted {

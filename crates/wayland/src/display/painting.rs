@@ -8,22 +8,29 @@ use crate::trace::{Probe, Stage};
 use crate::workers::{self, Pending, Workers};
 
 use super::ground::{Ground, Painted};
-use super::updates::{MAX_OPENED_BYTES, Stored, paint_all};
+use super::updates::{MAX_OPENED_BYTES, Order, paint_all};
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Painting {
     /// Whose unit it is.
     pub(super) top: WireId,
+    /// About how many bytes of memory it touches.
+    pub(super) cost: usize,
+    /// Bytes of the contents as they were.
+    pub(super) content: usize,
     contents: Pending<Vec<(WireId, Ground, Painted)>>,
 }
 
-/// A surface's content, and what is to be painted on it.
-pub(super) type Order = (WireId, Ground, Vec<(u64, Stored)>);
-
 impl Painting {
     /// Has the contents of a unit painted.
-    pub(super) fn begin(top: WireId, orders: Vec<Order>, workers: &Workers, probe: &Probe) -> Self {
+    pub(super) fn begin(
+        (top, cost): (WireId, usize),
+        orders: Vec<Order>,
+        workers: &Workers,
+        probe: &Probe,
+    ) -> Self {
+        let content = orders.iter().map(|(_, ground, _)| ground.bytes()).sum();
         let probe = probe.elsewhere();
         let paint = move |(wire, mut ground, updates): Order| {
             let begun = probe.begin();
@@ -33,7 +40,8 @@ impl Painting {
             probe.end(begun, Stage::Decode, (wire, seq), 0);
             (wire, ground, painted)
         };
-        Self { top, contents: workers.start(move |_| orders.into_iter().map(paint).collect()) }
+        let contents = workers.start(move |_| orders.into_iter().map(paint).collect());
+        Self { top, cost, content, contents }
     }
 
     /// The contents, once they are back; then this is over.

@@ -62,11 +62,22 @@ impl Connection {
         let (buffers, descriptors) = (self.shm.used() as u64, 1 + self.shm.descriptors());
         let (waiting, icons) = (waiting as u64, self.state.images.bytes());
         let taken = Taken { waiting, waiting_surfaces, buffers, icons, descriptors, ..Taken::default() };
+        let painted = self.painting.as_ref().map_or(0, |painting| painting.content) as u64;
+        let taken = Taken { content: painted, ..taken };
         surfaces.fold(taken, |taken, surface| {
             let bytes = surface.content_bytes() as u64;
             let hidden = if surface.is_visible() { 0 } else { bytes };
             taken + Taken { content: bytes, hidden, ..Taken::default() }
         })
+    }
+
+    /// Takes back what workers have painted; gives about what they touch of memory for the rest.
+    pub fn painting(&mut self) -> usize {
+        if self.end.is_some() {
+            return 0;
+        }
+        self.take_painted();
+        self.painting.as_ref().map_or(0, |painting| painting.cost)
     }
 
     /// Gives up the pixels that were painted longest ago, of a surface that is not shown if there is one; if `hidden`,

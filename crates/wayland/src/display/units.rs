@@ -17,8 +17,8 @@ use super::hold::{Claim, Key, Need};
 use super::meaning::Place;
 use super::objects::Own;
 use super::ops::{self, ints, known};
-use super::painting::{Order, Painting};
-use super::updates::Applied;
+use super::painting::Painting;
+use super::updates::{Applied, Order};
 use super::waiting::Waiting;
 
 impl Connection {
@@ -222,8 +222,8 @@ impl Connection {
         }
         let cost = self.cost(unit);
         if cost > LARGE && !self.is_clogged() && self.may_lend(unit) {
-            if self.painting.is_none() {
-                self.lend_contents(unit);
+            if self.painting.is_none() && self.turn.room.lend > 0 {
+                self.lend_contents(unit, cost);
                 return Some(Need::Painted(unit.surface));
             }
             self.turn.is_over = true;
@@ -249,11 +249,13 @@ impl Connection {
     }
 
     /// Gives the contents of a unit to a worker, with what is to be painted on them.
-    fn lend_contents(&mut self, unit: &Unit) {
+    fn lend_contents(&mut self, unit: &Unit, cost: usize) {
         let mut orders = Vec::new();
         self.list_orders(unit, &mut orders);
+        self.turn.room.lend = self.turn.room.lend.saturating_sub(cost);
+        self.updates.lend(&orders, cost);
         let Config { workers, probe, .. } = &self.config;
-        self.painting = Some(Painting::begin(unit.surface, orders, workers, probe));
+        self.painting = Some(Painting::begin((unit.surface, cost), orders, workers, probe));
     }
 
     fn list_orders(&mut self, unit: &Unit, orders: &mut Vec<Order>) {
@@ -270,6 +272,7 @@ impl Connection {
     pub(super) fn take_painted(&mut self) {
         let Some(contents) = self.painting.as_mut().and_then(Painting::poll) else { return };
         let Some(Painting { top, .. }) = self.painting.take() else { return };
+        self.updates.are_painted();
         for (wire, ground, painted) in contents {
             if let Some(surface) = self.surfaces.get_mut(&wire) {
                 surface.come_back(ground, &painted);

@@ -62,6 +62,8 @@ pub(super) struct Updates {
     opened: usize,
     /// Surfaces of which some were given up.
     given_up: HashSet<WireId>,
+    /// What a worker paints.
+    painting: Load,
     /// Nothing more is opened beyond so much.
     most_opened: usize,
     decoder: Decoder,
@@ -79,11 +81,24 @@ impl Default for Updates {
             bytes: 0,
             opened: 0,
             given_up: HashSet::new(),
+            painting: Load::default(),
             most_opened: MAX_OPENED_BYTES,
             decoder: Decoder::new(),
             told: Told::default(),
         }
     }
+}
+
+/// A surface's content, and what is to be painted on it.
+pub(super) type Order = (WireId, Ground, Vec<(u64, Stored)>);
+
+/// Updates that a worker paints.
+#[derive(Debug, Default)]
+struct Load {
+    /// Of what is not open.
+    bytes: usize,
+    /// About what painting touches of memory.
+    cost: usize,
 }
 
 /// An update.
@@ -228,7 +243,7 @@ impl Updates {
         } else {
             self.complete(surface, header.seq.0, update)?;
         }
-        if self.bytes > MAX_UPDATE_BYTES {
+        if self.bytes + self.painting.bytes > MAX_UPDATE_BYTES {
             return Err(End::TooMuch("bytes of updates that wait for their units"));
         }
         Ok(())
@@ -278,7 +293,23 @@ impl Updates {
 
     /// Whether there is something for [`Self::open`] to do.
     pub(super) fn has_closed(&self) -> bool {
-        !self.closed.is_empty() && self.opening.is_none()
+        !self.closed.is_empty() && self.opening.is_none() && !self.must_wait()
+    }
+
+    /// Whether more is opened only when a worker has painted what it has.
+    fn must_wait(&self) -> bool {
+        self.painting.cost > 0 && self.opened.saturating_add(self.painting.cost) >= self.most_opened
+    }
+
+    /// A worker paints these, which touches about so much memory.
+    pub(super) fn lend(&mut self, orders: &[Order], cost: usize) {
+        let bytes = |(_, _, updates): &Order| updates.iter().map(|(_, update)| update.bytes).sum::<usize>();
+        self.painting = Load { bytes: orders.iter().map(bytes).sum(), cost };
+    }
+
+    /// It has painted them.
+    pub(super) fn are_painted(&mut self) {
+        self.painting = Load::default();
     }
 
     /// Whether a worker has something that [`Self::open`] is to take back.
@@ -292,6 +323,7 @@ impl Updates {
         let mut any = self.take_back()?;
         while *room > 0
             && self.opening.is_none()
+            && !self.must_wait()
             && let Some((surface, seq, mut update)) = self.closed.pop_front()
         {
             if self.opened < self.most_opened {

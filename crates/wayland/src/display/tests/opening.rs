@@ -388,6 +388,62 @@ fn a_large_unit_is_painted_by_a_worker_and_small_ones_pass() {
     assert_eq!(rig.connection.updates.memory(), (0, 0));
 }
 
+/// Workers paint as much for other programs as they may.
+#[test]
+fn what_is_to_be_painted_waits_for_room_and_counts_while_it_is_painted() {
+    let mut rig = Rig::new();
+    let (crew, surface) = (with_crew(&mut rig), rig.surface());
+    let mut draft = fresh(800, 700);
+    let bytes = 800 * 700 * 4;
+    for (first, salt) in [(1, 1), (4, 2)] {
+        let content = noise(800, 700, salt);
+        let taken = rig.connection.taken().content;
+        parts(&mut draft, surface, first, content.clone())
+            .into_iter()
+            .for_each(|part| arrive(&mut rig, part));
+        name(&mut rig, surface, first + 2);
+        let full = Room { lend: 0, ..Room::default() };
+        rig.work(full);
+        while crew.work(0) {
+            rig.work(full);
+        }
+        assert_eq!((crew.waiting(), rig.connection.painting()), (0, 0));
+        assert_ne!(rig.connection.next_timeout(), Some(Time::ZERO), "no turn is wanted in vain");
+        // One may take more than there is room for.
+        rig.work(Room { lend: 1, ..Room::default() });
+        assert_eq!((crew.waiting(), rig.connection.taken().content), (1, taken));
+        assert!(rig.connection.painting() >= bytes);
+        assert!(crew.work(0) && rig.connection.painting() == 0);
+        open_by(&mut rig, &crew);
+        assert!(rig.shown.last().is_some_and(|shown| shown.pixels == content.pixels()));
+        assert_eq!(rig.connection.taken().content, bytes as u64);
+    }
+}
+
+#[test]
+fn no_more_is_opened_than_there_is_memory_for_beside_what_is_painted() {
+    let mut rig = Rig::new();
+    let (crew, surface, other) = (with_crew(&mut rig), rig.surface(), rig.surface());
+    parts(&mut fresh(800, 700), surface, 1, noise(800, 700, 1))
+        .into_iter()
+        .for_each(|part| arrive(&mut rig, part));
+    name(&mut rig, surface, 3);
+    rig.work(Room::default());
+    lent(&mut rig, &crew);
+    rig.connection.updates.limit(1 << 20);
+    let content = noise(400, 400, 2);
+    arrive(&mut rig, parts(&mut fresh(400, 400), other, 1, content.clone()).remove(0));
+    name(&mut rig, other, 1);
+    rig.work(Room::default());
+    assert_eq!(crew.waiting(), 1, "only what is painted");
+    assert_ne!(rig.connection.next_timeout(), Some(Time::ZERO), "no turn is wanted in vain");
+    assert!(crew.work(0));
+    rig.work(Room::default());
+    assert_eq!((crew.waiting(), rig.shown.len()), (1, 1), "it is opened now");
+    open_by(&mut rig, &crew);
+    assert!(rig.shown.len() == 2 && rig.shown[1].pixels == content.pixels());
+}
+
 #[test]
 fn a_surface_may_go_while_its_content_is_painted() {
     let mut rig = Rig::new();
