@@ -84,13 +84,14 @@ fn nothing_is_shown_of_what_less_is_told() {
 
 #[test]
 fn no_letter_of_a_hidden_prompt_is_shown() {
-    let cases: [(&str, &[usize]); 6] = [
+    let cases: [(&str, &[usize]); 7] = [
         ("tuned/prompts", &[2, 6, 8, 10]),
         ("held/prompts", &[2, 6, 8, 10]),
         ("tuned/stars", &[2, 5]),
         ("held/stars", &[2, 5]),
         ("tuned/zenity-password", &[0]),
         ("held/password-entry", &[0]),
+        ("held/firefox-password", &[4]),
     ];
     for (name, secret) in cases {
         let recording = Recording::named(name);
