@@ -10,6 +10,7 @@
 mod budget;
 mod copies;
 mod insist;
+mod source;
 mod tail;
 
 use std::collections::BTreeMap;
@@ -21,10 +22,11 @@ use wayferry_fec::{Block, Layout, LossPrior, Mode, Plan, Queue, RepairController
 
 use self::copies::Copies;
 use self::insist::{Answer, Insistence};
+pub(super) use self::source::{Source, What};
 use self::tail::Tail;
 use super::{Repair, SMALL_UPDATE};
 use crate::carrier::MIN_WINDOW;
-use crate::{Header, Kind, LinkState, MAX_ROW, Priority, RepairHeader, StreamId, Time, UpdateHeader};
+use crate::{Header, LinkState, MAX_ROW, Priority, RepairHeader, StreamId, Time, UpdateHeader};
 
 /// See the module.
 #[derive(Debug)]
@@ -61,31 +63,6 @@ pub(super) struct Sent {
     pub(super) blocks: u64,
     pub(super) rows: u64,
     pub(super) bytes: u64,
-}
-
-/// Bytes that were handed over on a stream.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Source<'a> {
-    pub(super) kind: Kind,
-    /// The channel's number; 0 for the main one.
-    pub(super) channel: u64,
-    pub(super) stream: StreamId,
-    pub(super) priority: Priority,
-    /// Where in the stream they begin.
-    pub(super) offset: u64,
-    /// How many bytes at their beginning say what the others are; 0 if each says so itself.
-    pub(super) head: usize,
-    pub(super) pieces: &'a [Bytes],
-    pub(super) update: Option<UpdateHeader>,
-    /// A newer update is about to cover it: its rows wait for that, and leave only if none comes.
-    pub(super) passing: bool,
-}
-
-impl Source<'_> {
-    /// How long its rows are held back.
-    fn hold(&self) -> Duration {
-        if self.passing { PASSING } else { HOLD }
-    }
 }
 
 impl Protector {
@@ -148,30 +125,34 @@ impl Protector {
     /// Protects bytes that have just been handed over, as one block or, where they are too many, the last of them as
     /// several: what was sent more than a round trip before the end is sent again before the end.
     pub(super) fn protect(&mut self, now: Time, source: Source<'_>) {
-        if let Some(update) = source.update {
+        if let Some(update) = source.what.update() {
             self.forget_covered(&update);
         }
         let Some(payload) = self.link.payload.filter(|_| self.controller.is_some()) else { return };
         let row = usize::from(payload).clamp(1, MAX_ROW);
         let total: usize = source.pieces.iter().map(Bytes::len).sum();
-        match source.kind {
+        match source.what {
             // Only the end of a stream.
             _ if total == 0 => return,
-            Kind::Events if self.insists(now) && total <= row / SMALL => return self.copy(now, &source),
+            What::Events if self.insists(now) && total <= row / SMALL => return self.copy(now, &source),
             // A newer one makes up for it.
-            Kind::Update if source.passing => {}
-            Kind::Update if self.insists(now) && total > MAX_ANSWER_ROWS * row => {
+            What::Update { passing: true, .. } => {}
+            What::Update { .. } if self.insists(now) && total > MAX_ANSWER_ROWS * row => {
                 self.probe_end(now, &source, total);
             }
             // Of larger ones the carrier does not tell that they are there.
-            Kind::Update if self.insists(now) && self.is_answer(now) && total < SMALL_UPDATE => {
-                return self.protect_answer(now, source, row);
+            What::Update { header, .. }
+                if self.insists(now) && self.is_answer(now) && total < SMALL_UPDATE =>
+            {
+                return self.protect_answer(now, source, header, row);
             }
             _ => {}
         }
         let tail = total.min(self.tail().max(row));
-        if source.head > 0 && total > 2 * row {
-            self.protect_head(now, source, row);
+        if let What::Update { head, .. } = source.what
+            && total > 2 * row
+        {
+            self.protect_head(now, source, head, row);
         }
         let mut skip = total - tail;
         // Even blocks, each with room for its repair.
@@ -266,22 +247,23 @@ impl Protector {
     }
 
     /// Sends the head once more while the rest is on its way: without it, chunks that are there cannot be told apart.
-    fn protect_head(&mut self, now: Time, source: Source<'_>, row: usize) {
+    fn protect_head(&mut self, now: Time, source: Source<'_>, head: usize, row: usize) {
         let rows = source.pieces.iter().map(Bytes::len).sum::<usize>().div_ceil(row);
         let repaired = self.plan(now, rows, row).is_some_and(|plan| plan.rows > 0);
-        if !repaired || source.head > row {
+        if !repaired || head > row {
             return;
         }
-        let bytes: Vec<u8> = slice(source.pieces, 0, source.head).concat();
+        let bytes: Vec<u8> = slice(source.pieces, 0, head).concat();
         let header = RepairHeader {
             channel: source.channel,
             stream: source.stream,
             offset: source.offset,
-            length: source.head as u32,
-            row: source.head as u16,
+            length: head as u32,
+            row: head as u16,
             index: 0,
         };
-        let row = Row { header, priority: source.priority, bytes: bytes.into(), update: source.update };
+        let update = source.what.update();
+        let row = Row { header, priority: source.priority, bytes: bytes.into(), update };
         self.hold(now + source.hold(), row);
     }
 
@@ -343,7 +325,7 @@ impl Protector {
 
     /// Protects an answer by the controller's plan where losses come singly; where they come in bursts, by as many rows
     /// as it has, but later. Either way it goes again unless it is acknowledged in time.
-    fn protect_answer(&mut self, now: Time, source: Source<'_>, row: usize) {
+    fn protect_answer(&mut self, now: Time, source: Source<'_>, update: UpdateHeader, row: usize) {
         let length = source.pieces.iter().map(Bytes::len).sum();
         // Rows that stand for all of it need not be as long as what they stand for, and fit a packet.
         let fitting = row.saturating_sub(ROW_HEADER).max(1);
@@ -363,7 +345,7 @@ impl Protector {
             pieces: source.pieces.to_vec(),
             row: fitting,
             index: if bursts { layout.rows() as u8 } else { 0 },
-            update: source.update,
+            update,
         };
         self.insistence.wait(source.stream, answer);
     }
@@ -380,7 +362,7 @@ impl Protector {
             row: length as u16,
             index: 0,
         };
-        let (priority, update) = (source.priority.repair(0), source.update);
+        let (priority, update) = (source.priority.repair(0), source.what.update());
         let probe = Row { header, priority, bytes: bytes.into(), update };
         self.tail.begin(self.departure(now, total), probe);
     }
@@ -411,15 +393,12 @@ impl Protector {
     fn insist(&mut self, now: Time, stream: StreamId, answer: &Answer) {
         let Ok(layout) = Layout::new(answer.length(), answer.row) else { return };
         let source = Source {
-            kind: Kind::Update,
+            what: What::Update { header: answer.update, head: 0, passing: false },
             channel: answer.channel,
             stream,
             priority: answer.priority,
             offset: 0,
-            head: 0,
             pieces: &answer.pieces,
-            update: answer.update,
-            passing: false,
         };
         self.make_rows(&source, layout, answer.index..answer.index + layout.rows() as u8, now);
     }
@@ -463,7 +442,7 @@ impl Protector {
                 row: layout.row() as u16,
                 index,
             };
-            let (priority, update) = (source.priority.repair(index), source.update);
+            let (priority, update) = (source.priority.repair(index), source.what.update());
             self.hold(at, Row { header, priority, bytes: bytes.into(), update });
         }
     }
@@ -526,9 +505,6 @@ const ROW_HEADER: usize = 28;
 
 /// Bytes of a probe.
 const PROBE: usize = 8;
-
-/// The same where a newer update makes rows superfluous: longer than a frame at 60 Hz.
-const PASSING: Duration = Duration::from_millis(22);
 
 /// Most source rows of a block, so that repair of ten percent and more has room beside them.
 const MAX_SOURCE_ROWS: usize = 220;

@@ -16,7 +16,7 @@ use bytes::Bytes;
 
 use self::channel::{Channel, content};
 use self::retention::Retention;
-use super::protect::{Protector, Source};
+use super::protect::{Protector, Source, What};
 use super::{MAX_FLUSH, PIPE_WINDOW, Repair, SMALL_UPDATE, STREAM_CANCELLED};
 use crate::assembler::IdSet;
 use crate::wire::Writer;
@@ -496,10 +496,8 @@ impl Outgoing {
             if repairs && bytes.len() <= MAX_FLUSH {
                 let pieces = std::slice::from_ref(&bytes);
                 let (priority, offset) = (self.main_priority, self.main_sent);
-                let (kind, update, passing) = (Kind::Control, None, false);
-                let (channel, stream, head) = (0, MAIN, 0);
-                let source =
-                    Source { kind, channel, stream, priority, offset, head, pieces, update, passing };
+                let (what, channel, stream) = (What::Messages, 0, MAIN);
+                let source = Source { what, channel, stream, priority, offset, pieces };
                 self.protector.protect(now, source);
             }
             self.main_sent += bytes.len() as u64;
@@ -564,22 +562,24 @@ impl Outgoing {
         finish: bool,
     ) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
-        let kind = channel.header.kind();
-        if kind == Kind::Update {
-            channel.handed.push(bytes.clone());
-        }
-        let (offset, pieces) = match kind {
-            Kind::Update if finish => (0, std::mem::take(&mut channel.handed)),
-            Kind::Wayland | Kind::Events => (offset, vec![bytes.clone()]),
+        let handed = bytes.clone();
+        let (what, offset, pieces) = match channel.header {
+            Header::Update(header) => {
+                channel.handed.push(handed);
+                if !finish {
+                    return;
+                }
+                let (head, passing) = (channel.head(), channel.passing);
+                (What::Update { header, head, passing }, 0, std::mem::take(&mut channel.handed))
+            }
+            Header::Wayland { .. } => (What::Messages, offset, vec![handed]),
+            Header::Events { .. } => (What::Events, offset, vec![handed]),
             _ => return,
         };
-        let (priority, head, passing) = (channel.priority, channel.head(), channel.passing);
-        let update = match channel.header {
-            Header::Update(update) => Some(update),
-            _ => None,
+        let (priority, Some(channel), pieces) = (channel.priority, channel.number, &pieces[..]) else {
+            return;
         };
-        let (Some(channel), pieces) = (channel.number, &pieces[..]) else { return };
-        let source = Source { kind, channel, stream, priority, offset, head, pieces, update, passing };
+        let source = Source { what, channel, stream, priority, offset, pieces };
         self.protector.protect(now, source);
     }
 

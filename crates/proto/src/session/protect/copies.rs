@@ -139,21 +139,19 @@ const MAX_DUE: usize = 1024;
 
 #[cfg(test)]
 mod tests {
+    use super::super::What;
     use super::super::budget::SAVED;
     use super::*;
     use crate::Class;
 
     fn source<'a>(stream: u64, offset: u64, pieces: &'a [Bytes]) -> Source<'a> {
         Source {
-            kind: crate::Kind::Events,
+            what: What::Events,
             channel: stream,
             stream: StreamId(stream),
             priority: Priority::new(Class::Events, 0),
             offset,
-            head: 0,
             pieces,
-            update: None,
-            passing: false,
         }
     }
 

@@ -29,7 +29,7 @@ pub(super) struct Answer {
     pub(super) row: usize,
     /// The first repair row that was not sent yet.
     pub(super) index: u8,
-    pub(super) update: Option<UpdateHeader>,
+    pub(super) update: UpdateHeader,
 }
 
 impl Answer {
@@ -54,7 +54,7 @@ impl Insistence {
 
     /// Forgets the updates of which `stays` is false.
     pub(super) fn retain(&mut self, stays: impl Fn(&UpdateHeader) -> bool) {
-        self.waiting.retain(|_, answer| answer.update.as_ref().is_none_or(&stays));
+        self.waiting.retain(|_, answer| stays(&answer.update));
     }
 
     /// When the next one should have been acknowledged.
@@ -89,6 +89,7 @@ mod tests {
     use super::super::budget::SAVED;
     use super::*;
     use crate::Class;
+    use crate::session::tests::update;
 
     fn answer(at: u64, length: usize) -> Answer {
         Answer {
@@ -98,7 +99,7 @@ mod tests {
             pieces: vec![vec![7; length].into()],
             row: 1000,
             index: 0,
-            update: None,
+            update: update(1, 1),
         }
     }
 
