@@ -92,9 +92,16 @@ impl Protector {
     pub(super) fn suspend(&mut self) {
         self.held.clear();
         self.held_bytes = 0;
-        (self.copies, self.insistence, self.tail) = Default::default();
+        self.clear();
         self.asked = None;
         (self.link, self.reported) = (LinkState::default(), LinkState::default());
+    }
+
+    /// Nothing but rows is to leave. Budgets stay as they are: a queue that comes and goes fills none.
+    fn clear(&mut self) {
+        self.copies.clear();
+        self.insistence.clear();
+        self.tail = Tail::default();
     }
 
     /// Begins with what was learned on another carrier.
@@ -370,8 +377,7 @@ impl Protector {
     /// Puts what is due besides the rows among them.
     fn make_due(&mut self, now: Time) {
         if !self.insists(now) {
-            (self.copies, self.insistence, self.tail) = Default::default();
-            return;
+            return self.clear();
         }
         let room = usize::from(self.link.payload.unwrap_or_default()).min(MAX_ROW).saturating_sub(ROW_HEADER);
         let horizon = (self.link.rtt * 5 / 4).max(self.patience()) + HOLD;

@@ -78,6 +78,12 @@ impl Copies {
         rows
     }
 
+    /// Nothing is to be copied. What has been copied stays paid for.
+    pub(super) fn clear(&mut self) {
+        self.recent.clear();
+        self.due.clear();
+    }
+
     /// Forgets a stream.
     pub(super) fn forget(&mut self, stream: StreamId) {
         self.recent.retain(|recent| recent.stream != stream);

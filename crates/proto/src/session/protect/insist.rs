@@ -47,6 +47,11 @@ impl Insistence {
         }
     }
 
+    /// Nothing is to go again. What has gone stays paid for.
+    pub(super) fn clear(&mut self) {
+        self.waiting.clear();
+    }
+
     /// A stream is acknowledged, or not wanted any more.
     pub(super) fn forget(&mut self, stream: StreamId) {
         self.waiting.remove(&stream);

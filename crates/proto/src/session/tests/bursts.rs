@@ -1,6 +1,8 @@
 //! What is sent besides rows where losses come in bursts: copies of events, late rows of answers, and what is sent once
 //! more without an acknowledgement.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
 use super::repair::{PAYLOAD, Wire, chunks, link};
@@ -59,14 +61,20 @@ fn key(wire: &mut Wire) {
     wire.sender.session.send(channel, b"key").unwrap();
 }
 
-/// The display's event comes to the app side, which answers with an update of so many packets.
-fn answer(wire: &mut Wire, packets: usize) -> StreamId {
-    let event = stream(events(1), |writer| {
+/// An event of a program that had none comes to the app side.
+fn ask(wire: &mut Wire, connection: u32) {
+    let event = stream(events(connection), |writer| {
         writer.bytes(b"key");
     });
-    wire.sender.data(1, 0, &event);
+    let (stream, bytes) = (StreamId(connection.into()), event.into());
+    wire.sender.session.receive(wire.now, Arrival::Data { stream, offset: 0, bytes });
     wire.sender.events();
     sent(wire);
+}
+
+/// The app side answers an event with an update of so many packets.
+fn answer(wire: &mut Wire, packets: usize) -> StreamId {
+    ask(wire, 1);
     wire.sender.session.send_update(update(1, 1), chunks(1, &vec![PAYLOAD - 50; packets])).unwrap();
     let sent = sent(wire);
     let Some((None, Arrival::Data { stream, .. })) = sent.last() else { panic!("{sent:?}") };
@@ -232,6 +240,37 @@ fn under_congestions_own_loss_there_is_none_of_it() {
     free.sender.session.set_link(free.now, &free.link);
     answer(&mut free, 3);
     assert_eq!(times(&rows(&mut free)), [12, 12, 12, 108, 108, 108]);
+}
+
+/// Each queue that had stood gave the budget of 16 KiB anew.
+#[test]
+fn queues_that_come_and_go_leave_no_more_to_insist_on() {
+    let slow = LinkState { rate: Some(20_000), ..losing(4) };
+    let full = LinkState { queue_delay: Duration::from_millis(90), ..slow };
+    let mut wire = wire(Side::App, slow);
+    let (began, mut insisted) = (wire.now, BTreeSet::new());
+    for round in 1..40 {
+        for link in [full, slow] {
+            let LinkState { acked_packets, lost_packets, lost_runs, .. } = wire.link;
+            let (acked_packets, lost_packets) = (acked_packets + 200, lost_packets + 4);
+            wire.link = LinkState { acked_packets, lost_packets, lost_runs: lost_runs + 1, ..link };
+            wire.sender.session.set_link(wire.now, &wire.link);
+            wire.sender.session.on_timeout(wire.now);
+            sent(&mut wire);
+        }
+        ask(&mut wire, round);
+        wire.sender.session.send_update(update(1, round.into()), chunks(1, &[5000])).unwrap();
+        for millis in 0..150 {
+            wire.sender.session.on_timeout(wire.now);
+            let rows = sent(&mut wire).into_iter().filter_map(|(header, _)| header);
+            insisted.extend(rows.filter(|_| millis > 100).map(|header| header.stream));
+            wire.now += Duration::from_millis(1);
+        }
+    }
+    // What may be saved up, and what comes: 8 KiB a second.
+    let most = (16 << 10) + (8 << 10) * wire.now.since(began).as_millis() / 1000;
+    let bytes = 5000 * insisted.len() as u128;
+    assert!(bytes > most / 2 && bytes <= most, "{bytes} of {most}");
 }
 
 #[test]
