@@ -292,6 +292,12 @@ impl Protector {
         self.asked.is_some_and(|asked| now < asked + ANSWER)
     }
 
+    /// How long the rows of an answer wait for a burst to end: over a near link, what is lost altogether is soon found
+    /// out, and each millisecond weighs more.
+    fn answer_hold(&self) -> Duration {
+        (self.link.rtt / ANSWER_HOLD_SHARE).clamp(HOLD, ANSWER_HOLD)
+    }
+
     /// After how long what has left should have been acknowledged. RFC 9002 §6.2.1 takes four deviations too.
     fn patience(&self) -> Duration {
         self.link.rtt + GRACE.max(self.link.rtt_deviation * 4)
@@ -341,7 +347,7 @@ impl Protector {
         let Some(plan) = self.plan(now, layout.rows(), layout.row()) else { return };
         match plan.rows {
             0 => {}
-            _ if bursts => self.make_rows(&source, layout, 0..layout.rows() as u8, now + ANSWER_HOLD),
+            _ if bursts => self.make_rows(&source, layout, 0..layout.rows() as u8, now + self.answer_hold()),
             rows => self.make_rows(&source, layout, 0..rows.min(layout.max_repair() as u8), now + HOLD),
         }
         let answer = Answer {
@@ -488,8 +494,11 @@ const MAX_ANSWER_ROWS: usize = 8;
 /// Where the mean burst of losses is longer than this, as in the controller, rows that follow their source die with it.
 const BURSTS: f64 = 1.5;
 
-/// When the rows of an answer leave there: most bursts of 5 ms are over.
+/// The longest that the rows of an answer wait there: most bursts of 5 ms are over.
 const ANSWER_HOLD: Duration = Duration::from_millis(12);
+
+/// They wait for one part in so many of a round trip at most: what a near peer lacks goes again soon.
+const ANSWER_HOLD_SHARE: u32 = 5;
 
 /// What is acknowledged at once takes no longer than a round trip and this.
 const GRACE: Duration = Duration::from_millis(8);

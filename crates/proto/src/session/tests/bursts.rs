@@ -142,6 +142,17 @@ fn an_answer_has_late_rows_where_losses_come_in_bursts_and_goes_again_once() {
     assert_eq!(indices, [0, 1, 2, 3, 4, 5], "fresh ones");
 }
 
+/// They waited for 12 ms over any link, which is more than half of a round trip of 20.
+#[test]
+fn late_rows_wait_for_a_fifth_of_a_round_trip_at_most() {
+    for (rtt, first) in [(5, 2), (20, 4), (50, 10), (200, 12)] {
+        let rtt = Duration::from_millis(rtt);
+        let mut wire = wire(Side::App, LinkState { rtt, base_rtt: rtt, ..losing(4) });
+        answer(&mut wire, 1);
+        assert_eq!(times(&rows(&mut wire))[0], first, "{rtt:?}");
+    }
+}
+
 #[test]
 fn what_is_acknowledged_is_not_insisted_on() {
     let mut wire = wire(Side::App, losing(4));
