@@ -10,6 +10,7 @@ mod direct;
 mod docs;
 mod doctor;
 mod drops;
+mod echo;
 mod elsewhere;
 mod files;
 mod first_hour;

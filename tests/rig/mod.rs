@@ -4,8 +4,10 @@
 //! ([`until`]), and is ended with all its descendants when its owner is dropped, in a failing test too. A program that
 //! is missing fails the test: `scripts/setup` installs them all.
 
+mod device;
 mod ferry;
 mod home;
+mod keyboard;
 mod picture;
 mod pointer;
 mod program;
@@ -17,6 +19,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use ferry::{Halves, Pair, Session, attach, attach_to, free_address, host, sockets};
 pub(crate) use home::{Home, processes, unprivileged};
+pub(crate) use keyboard::Keyboard;
 pub(crate) use picture::Picture;
 pub(crate) use pointer::Pointer;
 pub(crate) use program::{Launch, Program};

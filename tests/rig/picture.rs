@@ -62,6 +62,13 @@ impl Picture {
         self.pixels.chunks_exact(3).collect::<HashSet<_>>().len()
     }
 
+    /// How many pixels differ in two pictures of one size.
+    pub(crate) fn differing(&self, other: &Self) -> usize {
+        assert_eq!(self.size(), other.size());
+        let pixels = self.pixels.chunks_exact(3).zip(other.pixels.chunks_exact(3));
+        pixels.filter(|(ours, theirs)| ours != theirs).count()
+    }
+
     /// Where two pictures differ, in words.
     pub(crate) fn difference(&self, other: &Self) -> String {
         if (self.width, self.height) != (other.width, other.height) {

@@ -1,0 +1,82 @@
+//! Letters that are typed into a terminal are on the screen before the program can have answered them, and where a
+//! terminal shows none there are none.
+
+use std::time::Duration;
+
+use wayferry_stage::LinkConfig;
+
+use crate::rig::{Compositor, Home, Keyboard, Launch, Picture, Session, Sway, until};
+
+/// Letters that are typed until the terminal's are known, and those that are typed then.
+const LEARNED: &str = "hehehehehehe";
+const TYPED: &str = "he";
+
+#[test]
+fn letters_are_shown_while_no_answer_can_come_and_it_is_what_they_looked_like() {
+    let prepare = |home: &Home| home.launch("foot").args(["cat"]);
+    let sway = Sway::start();
+    let mut keyboard = Keyboard::new(&sway);
+    let (learned, expected) = without(&sway, &mut keyboard, prepare);
+    let mut session = Session::start_over(&sway, far(), &[]);
+    let _foot = session.join(prepare(session.home())).start();
+    types_slowly(&sway, &mut keyboard, LEARNED);
+    sway.shows("what was answered", &learned);
+    let link = session.link.as_ref().expect("a link");
+    link.set_down(true);
+    TYPED.chars().for_each(|letter| keyboard.letter(letter));
+    until("letters that nothing has answered", || {
+        // Below each is a line, for it is not confirmed.
+        let now = sway.screenshot();
+        let (to_truth, to_before) = (now.differing(&expected), now.differing(&learned));
+        (to_truth > 0 && to_truth < 60 && to_before > to_truth).then_some(())
+    });
+    link.set_down(false);
+    sway.shows("the truth", &expected);
+    session.must_run();
+}
+
+#[test]
+fn nothing_is_shown_of_a_password_that_is_typed_into_a_terminal() {
+    let script = "read line; read -s password; echo $password > heard; exec cat";
+    let sway = Sway::start();
+    let mut keyboard = Keyboard::new(&sway);
+    let mut session = Session::start_over(&sway, far(), &[]);
+    let _foot = session.launch("foot").args(["bash", "-c", script]).start();
+    types_slowly(&sway, &mut keyboard, LEARNED);
+    keyboard.enter();
+    let before = sway.settled();
+    LEARNED.chars().for_each(|letter| keyboard.letter(letter));
+    keyboard.enter();
+    let heard = until("the password", || {
+        assert_eq!(before.differing(&sway.screenshot()), 0, "something is shown");
+        std::fs::read(session.home().file("heard")).ok().filter(|heard| heard.ends_with(b"\n"))
+    });
+    assert_eq!(String::from_utf8_lossy(&heard).trim(), LEARNED);
+    session.must_run();
+}
+
+/// What a terminal looks like without Wayferry: after the letters that are learned, and after the others.
+fn without(sway: &Sway, keyboard: &mut Keyboard, prepare: fn(&Home) -> Launch) -> (Picture, Picture) {
+    let mut foot = prepare(sway.home()).env("WAYLAND_DISPLAY", sway.display()).start();
+    let pictures = [LEARNED, TYPED].map(|text| {
+        types_slowly(sway, keyboard, text);
+        sway.settled()
+    });
+    foot.kill();
+    sway.empty();
+    pictures.into()
+}
+
+/// Types letters, each when the one before is seen.
+fn types_slowly(sway: &Sway, keyboard: &mut Keyboard, text: &str) {
+    sway.window("foot", |window| window.focused);
+    let mut before = sway.settled();
+    for letter in text.chars() {
+        keyboard.letter(letter);
+        before = until("a letter", || Some(sway.screenshot()).filter(|now| *now != before));
+    }
+}
+
+fn far() -> LinkConfig {
+    LinkConfig { one_way_delay: Duration::from_millis(150), ..LinkConfig::default() }
+}
