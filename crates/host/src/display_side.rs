@@ -718,7 +718,7 @@ impl<'a> DisplaySide<'a> {
         self.pass_drops();
         if let Some(caller) = self.offer.as_mut().and_then(Offer::poll_caller) {
             let figures = Figures::new(Side::Display, &self.hub.link, self.connections.len(), now);
-            let figures = figures.with_shares(self.shares());
+            let figures = figures.with_shares(self.shares()).with_predicted(self.predicted());
             let figures = figures.with_shown(self.place.as_deref(), now.since_start());
             let sound = self.sound.as_ref().map(Hearing::document);
             let microphone = self.microphone.as_ref().map(Speaking::document);

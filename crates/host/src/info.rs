@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use wayferry_proto::{ConnectionId, LinkState, RepairCounts, Session, SessionId, Side, Time};
+use wayferry_proto::{ConnectionId, LinkState, RepairCounts, Session, SessionId, Side, SurfaceId, Time};
+use wayferry_wayland::PredictFigures;
 use wayferry_wayland::app::{Counts, Fidelity, Kept};
 
 use crate::edge::offer::role;
@@ -47,6 +48,8 @@ pub struct Figures {
     gpu: Option<Value>,
     /// Of the app side: what makes videos.
     encoder: Option<Value>,
+    /// Of the display side: keys that were shown before their answers.
+    predicted: Option<Value>,
 }
 
 /// Viewers.
@@ -122,6 +125,7 @@ impl Figures {
             microphone: None,
             gpu: None,
             encoder: None,
+            predicted: None,
         }
     }
 
@@ -141,6 +145,15 @@ impl Figures {
     #[must_use]
     pub fn with_encoder(self, encoder: Option<(&str, bool)>) -> Self {
         Self { encoder: encoder.map(|(name, tried)| json!({ "name": name, "tried": tried })), ..self }
+    }
+
+    /// With what came of keys that were shown before their answers, by window.
+    #[must_use]
+    pub fn with_predicted(self, of: impl Iterator<Item = (ConnectionId, SurfaceId, PredictFigures)>) -> Self {
+        let mut windows: Vec<_> = of.collect();
+        windows.sort_unstable_by_key(|(program, surface, _)| (*program, *surface));
+        windows.truncate(MAX_SURFACES);
+        Self { predicted: Some(windows.iter().map(predicted).collect()), ..self }
     }
 
     /// With what its sound does.
@@ -247,6 +260,7 @@ impl Figures {
         document["microphone"] = self.microphone.clone().unwrap_or_default();
         document["gpu"] = self.gpu.clone().unwrap_or_default();
         document["encoder"] = self.encoder.clone().unwrap_or_default();
+        document["predicted"] = self.predicted.clone().unwrap_or_default();
         document
     }
 }
@@ -278,6 +292,17 @@ fn surface((program, it): &(ConnectionId, Fidelity)) -> Value {
     })
 }
 
+fn predicted((program, surface, it): &(ConnectionId, SurfaceId, PredictFigures)) -> Value {
+    json!({
+        "program": program.0,
+        "surface": surface.0,
+        "shown": it.shown,
+        "right": it.right,
+        "wrong": it.wrong,
+        "held": it.held,
+    })
+}
+
 /// Enough of a session's id to distinguish it from others: eight characters.
 fn short(session: SessionId) -> String {
     session.0[..4].iter().map(|byte| format!("{byte:02x}")).collect()
@@ -304,10 +329,8 @@ pub(crate) fn rounded(value: f64, places: i32) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use wayferry_pixels::Size;
-    use wayferry_proto::SurfaceId;
-
     use super::*;
+    use wayferry_pixels::Size;
 
     /// A side after a while on a bad link.
     fn sample() -> Figures {
@@ -349,6 +372,7 @@ mod tests {
             microphone: Some(microphone()),
             gpu: Some(gpu()),
             encoder: Some(json!({ "name": "h264_vaapi", "tried": false })),
+            predicted: None,
             surfaces: None,
         }
         .with_surfaces([(0, 1), (9_216, 5), (0, 7)].into_iter().map(|(lossy, surface)| {
@@ -434,6 +458,7 @@ mod tests {
         assert_eq!(object.remove("gpu"), Some(gpu()));
         assert_eq!(object.remove("encoder"), Some(json!({ "name": "h264_vaapi", "tried": false })));
         assert_eq!(object.remove("shares"), Some(Value::Null), "of the display side");
+        assert_eq!(object.remove("predicted"), Some(Value::Null), "of the display side");
         assert_eq!(object.remove("place"), Some(Value::Null), "of the display side");
         assert_eq!(object.remove("shown_seconds"), Some(Value::Null), "of the display side");
         let expected = json!({
@@ -455,6 +480,18 @@ mod tests {
             ],
         });
         assert_eq!(document, expected);
+    }
+
+    /// Numbers, and nothing that was typed.
+    #[test]
+    fn what_was_predicted_is_told_by_window() {
+        let figures = PredictFigures { shown: 70, right: 68, wrong: 2, held: 30 };
+        let windows = [(2, 5), (1, 9), (1, 5)];
+        let windows = windows.map(|(program, surface)| (ConnectionId(program), SurfaceId(surface), figures));
+        let document = sample().with_predicted(windows.into_iter()).document();
+        let told = |program: u32, surface: u64| json!({ "program": program, "surface": surface, "shown": 70, "right": 68, "wrong": 2, "held": 30 });
+        assert_eq!(document["predicted"], json!([told(1, 5), told(1, 9), told(2, 5)]));
+        assert_eq!(sample().with_predicted(std::iter::empty()).document()["predicted"], json!([]));
     }
 
     #[test]
@@ -486,6 +523,7 @@ mod tests {
             "microphone",
             "gpu",
             "encoder",
+            "predicted",
             "peer_software",
             "rtt_ms",
             "base_rtt_ms",

@@ -17,7 +17,7 @@ pub(crate) fn paragraph(document: &Value) -> String {
          \x20 loss     {} of {} packets sent ({}), {} in a row\n\
          \x20 repair   {} rows of {} sent for {} blocks ({} of all bytes sent)\n\
          \x20 rebuilt  {} blocks, {}, which saved about {} of waiting\n\
-         {}{}{}{}{}",
+         {}{}{}{}{}{}",
         of.text("role"),
         of.count("pid"),
         of.text("session"),
@@ -48,6 +48,7 @@ pub(crate) fn paragraph(document: &Value) -> String {
         of.microphone(),
         of.gpu(),
         of.encoder(),
+        of.predicted(),
     )
 }
 
@@ -173,6 +174,19 @@ impl Document<'_> {
         }
     }
 
+    /// What came of keys that were shown before their answers; nothing where there were none.
+    fn predicted(&self) -> String {
+        let windows = self.0["predicted"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let sum = |field: &str| {
+            windows.iter().filter_map(|it| it[field].as_u64()).fold(0, u64::saturating_add).to_string()
+        };
+        if windows.is_empty() {
+            return String::new();
+        }
+        let (shown, right, wrong, held) = (sum("shown"), sum("right"), sum("wrong"), sum("held"));
+        format!("  typing   {shown} keys shown at once ({right} right, {wrong} wrong), {held} not\n")
+    }
+
     fn readings(&self) -> String {
         let (count, bytes) = (self.count("read"), self.size("read_bytes"));
         format!("{count} readings of {bytes}, {} each", self.time("read_ms_mean"))
@@ -285,6 +299,15 @@ mod tests {
         );
         assert_eq!(of(json!({ "open": true, "frames": 7 })), "  mic      open, 7 frames sent\n");
         assert_eq!(of(json!({ "open": false })), "  mic      closed; programs may open it\n");
+    }
+
+    #[test]
+    fn keys_that_were_predicted_in_words() {
+        let of = |predicted: Value| Document(&json!({ "predicted": predicted })).predicted();
+        assert_eq!((of(Value::Null), of(json!([]))), (String::new(), String::new()));
+        let window = |shown: u64| json!({ "shown": shown, "right": 9, "wrong": 1, "held": 5 });
+        let told = "  typing   30 keys shown at once (18 right, 2 wrong), 10 not\n";
+        assert_eq!(of(json!([window(10), window(20)])), told);
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! program ends. Invariant: one surface at a time gets its content, however large that is.
 
 use serde_json::{Value, json};
-use wayferry_proto::{ConnectionId, Time};
+use wayferry_proto::{ConnectionId, SurfaceId, Time};
+use wayferry_wayland::PredictFigures;
 use wayferry_wayland::display::{Connection, Taken};
 
 use super::DisplaySide;
@@ -67,6 +68,13 @@ impl DisplaySide<'_> {
             .max_by_key(|(id, shown)| (takes(&shown.core), std::cmp::Reverse(**id)));
         let most: Option<(&ConnectionId, _)> = most;
         most.is_some_and(|(_, shown)| takes(&shown.core) > 0 && give(&mut shown.core))
+    }
+
+    /// What came of keys that were shown before their answers, by window.
+    pub(super) fn predicted(&self) -> impl Iterator<Item = (ConnectionId, SurfaceId, PredictFigures)> {
+        self.connections.iter().flat_map(|(program, shown)| {
+            shown.core.predicted().map(move |(surface, figures)| (*program, surface, figures))
+        })
     }
 
     /// What the session takes of each limit, for the document.

@@ -10,6 +10,7 @@ use wayferry_pixels::{Content, Size};
 use wayferry_proto::Time;
 
 use crate::message::WireId;
+use crate::predicted::PredictFigures;
 
 use super::buffers::Pool;
 use super::ground::{Ground, Painted};
@@ -54,6 +55,8 @@ pub(super) struct Surface {
     lent: Option<Shown>,
     /// What a worker has painted for the next unit.
     pub(super) ahead: Option<Painted>,
+    /// What came of keys that go to it and of what they were predicted to look like.
+    pub(super) predicted: PredictFigures,
 }
 
 /// What a surface shows whose content is not here.
@@ -133,6 +136,7 @@ impl Surface {
             painted: 0,
             lent: None,
             ahead: None,
+            predicted: PredictFigures::default(),
         }
     }
 
