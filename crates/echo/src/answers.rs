@@ -62,8 +62,8 @@ impl Echo {
 
     /// The first `count` keys did what was predicted.
     fn accept(&mut self, content: &Content, actual: &Plane, count: usize, ahead: Ahead, verdict: Verdict) {
+        let keys = self.done_with(count, true);
         let (Some(before), Some(caret)) = (self.line.take(), self.carets.present_mut()) else { return };
-        let keys: Vec<_> = self.outstanding.drain(..count).collect();
         if let Some(replaces) = ahead.replaces(&before, actual, caret, &self.glyphs) {
             caret.field.replaces = replaces;
         }
@@ -137,7 +137,7 @@ impl Echo {
         let (cell, place, along) = (line.pen..pen, line.place(caret), line.along.on(1));
         let own = line.on_surface(&(line.pen..line.pen + caret.width));
         let was_there = actual.equal(&line.strip, cell.clone());
-        let is_shown = self.outstanding.pop_front().is_some_and(|outstanding| outstanding.is_shown);
+        let is_shown = self.done_with(1, false).iter().any(|outstanding| outstanding.is_shown);
         if let Some(ahead) = predicted {
             self.contradicted(&ahead, actual.cut(cell.clone()), is_shown);
         }
@@ -203,7 +203,7 @@ impl Echo {
 
     /// The content agrees with nothing: where is the caret now? The first `count` keys are done with.
     fn look(&mut self, content: &Content, boxes: &[Rect], count: usize) {
-        let keys: Vec<_> = self.outstanding.drain(..count).collect();
+        let keys = self.done_with(count, false);
         let typed = keys.first().map(|outstanding| outstanding.key).filter(|key| key.does() == Does::Text);
         let ends = keys.iter().any(|outstanding| outstanding.key.does() == Does::Ends);
         if !ends && keys.iter().any(|outstanding| outstanding.is_shown) {

@@ -40,6 +40,7 @@ pub struct Echo {
     pub(crate) hint: Option<Rect>,
     is_sensitive: bool,
     is_drawn: bool,
+    figures: Figures,
 }
 
 /// A key without an answer.
@@ -49,6 +50,19 @@ pub(crate) struct Outstanding {
     pub(crate) at: Duration,
     pub(crate) epoch: u32,
     pub(crate) is_shown: bool,
+    /// It has been shown since it was pressed.
+    was_shown: bool,
+}
+
+/// What became of keys: numbers alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Shown before they were answered, and answered as they looked.
+    pub right: u64,
+    /// Shown, and answered otherwise or not at all.
+    pub wrong: u64,
+    /// Not shown.
+    pub held: u64,
 }
 
 impl Drop for Outstanding {
@@ -93,11 +107,12 @@ impl Echo {
         }
         if self.outstanding.len() == MAX_OUTSTANDING {
             // What the oldest one does cannot be told from what the others do any more.
-            self.outstanding.pop_front();
+            self.done_with(1, false);
             self.lose();
         }
         let epoch = self.confidence.epoch();
-        self.outstanding.push_back(Box::new(Outstanding { id, key, at: now, epoch, is_shown: false }));
+        let (is_shown, was_shown) = (false, false);
+        self.outstanding.push_back(Box::new(Outstanding { id, key, at: now, epoch, is_shown, was_shown }));
         self.show()
     }
 
@@ -132,7 +147,7 @@ impl Echo {
         self.expire(now);
         while let Some(key) = self.outstanding.front().filter(|key| key.id <= id) {
             let (does, was_shown) = (key.key.does(), key.is_shown);
-            self.outstanding.pop_front();
+            self.done_with(1, false);
             if does == Does::Text {
                 self.confidence.unanswered();
             }
@@ -186,6 +201,11 @@ impl Echo {
         self.line.as_ref().map(|line| line.rect)
     }
 
+    /// What became of the keys so far.
+    pub fn figures(&self) -> Figures {
+        self.figures
+    }
+
     /// Bytes that are kept for this surface.
     pub fn memory(&self) -> usize {
         let line = self.line.as_ref().map_or(0, Line::bytes);
@@ -194,8 +214,23 @@ impl Echo {
         learned + line + outstanding + size_of::<Self>()
     }
 
+    /// The first keys are outstanding no more.
+    #[expect(clippy::vec_box, reason = "moving them out of their places would leave copies behind")]
+    pub(crate) fn done_with(&mut self, count: usize, is_right: bool) -> Vec<Box<Outstanding>> {
+        let keys: Vec<_> = self.outstanding.drain(..count).collect();
+        for key in &keys {
+            let figure = match (key.was_shown, is_right) {
+                (true, true) => &mut self.figures.right,
+                (true, false) => &mut self.figures.wrong,
+                (false, _) => &mut self.figures.held,
+            };
+            *figure += 1;
+        }
+        keys
+    }
+
     fn interrupt(&mut self) {
-        self.outstanding.clear();
+        self.done_with(self.outstanding.len(), false);
         self.text.ended();
         self.confidence.begin();
         self.carets.moved();
@@ -255,7 +290,7 @@ impl Echo {
             }
             let Some(step) = ahead.line.apply(key.key, caret, &self.glyphs) else { break };
             ahead.steps.push(step);
-            key.is_shown = true;
+            (key.is_shown, key.was_shown) = (true, true);
         }
         let last = self.outstanding.get(ahead.steps.len().checked_sub(1)?)?.id;
         let since = self.outstanding.front()?.at;

@@ -48,6 +48,6 @@ mod plane;
 mod shape;
 mod text;
 
-pub use engine::{Answered, Echo, MAX_MEMORY, MAX_OUTSTANDING, MAX_SHOWN, Purpose};
+pub use engine::{Answered, Echo, Figures, MAX_MEMORY, MAX_OUTSTANDING, MAX_SHOWN, Purpose};
 pub use key::{Key, KeyId};
 pub use overlay::{Mark, Marked, Overlay, Show};

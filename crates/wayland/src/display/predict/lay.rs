@@ -25,6 +25,7 @@ use super::when::Marking;
 impl Connection {
     /// Brings the sheet up to what is wanted, at once.
     pub(super) fn lay(&mut self, now: Time) -> Result<(), End> {
+        self.count_predictions();
         let Some(sheet) = self.state.predictions.sheet.take() else { return Ok(()) };
         self.with_sheet(sheet, |connection, sheet| {
             // What is drawn now would be seen with a commit of the program's.
@@ -36,6 +37,7 @@ impl Connection {
     /// Brings the sheet up to what is wanted, for the next commit of `target`, after which [`Self::lay_apart`] is to be
     /// called.
     pub(super) fn lay_in_step(&mut self, now: Time, target: WireId) -> Result<(), End> {
+        self.count_predictions();
         let place = self.place_of_sheet(target);
         let sheet = match (self.state.predictions.sheet.take(), place) {
             (Some(sheet), _) => sheet,

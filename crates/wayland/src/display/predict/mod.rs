@@ -10,6 +10,7 @@ use std::fmt;
 use wayferry_echo::Overlay;
 use wayferry_proto::Time;
 
+mod count;
 mod feed;
 mod fields;
 mod lay;

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use wayferry_echo::{Answered, Echo, Key, KeyId, MAX_OUTSTANDING, Overlay, Show};
+use wayferry_echo::{Answered, Echo, Figures, Key, KeyId, MAX_OUTSTANDING, Overlay, Show};
 use wayferry_pixels::{Content, Rect, Region};
 use wayferry_proto::Time;
 
@@ -32,6 +32,8 @@ pub(crate) struct Typing {
     settling: Option<(KeyId, Time)>,
     /// What is to be drawn.
     wanted: Option<Overlay>,
+    /// What the predictor's figures were when they were last taken.
+    counted: Figures,
 }
 
 /// What a content of a surface of the window is.
@@ -59,6 +61,7 @@ impl Typing {
             pending: VecDeque::new(),
             settling: None,
             wanted: None,
+            counted: Figures::default(),
         }
     }
 
@@ -132,6 +135,7 @@ impl Typing {
     /// Forgets all that was typed and learned.
     pub(crate) fn forget(&mut self) {
         (self.echo, self.wanted, self.settling) = (Echo::new(), None, None);
+        self.counted = Figures::default();
         self.pending.clear();
     }
 
@@ -150,6 +154,17 @@ impl Typing {
     pub(crate) fn timeout(&self) -> Option<Time> {
         let settled = self.settling.map(|(_, at)| at);
         self.echo.timeout().map(Time::new).into_iter().chain(settled).min()
+    }
+
+    /// What has become of keys since the last time.
+    pub(crate) fn take_figures(&mut self) -> Figures {
+        let now = self.echo.figures();
+        let before = std::mem::replace(&mut self.counted, now);
+        Figures {
+            right: now.right - before.right,
+            wrong: now.wrong - before.wrong,
+            held: now.held - before.held,
+        }
     }
 
     /// What is to be drawn.

@@ -239,6 +239,24 @@ fn marked(rig: &Rig, sheet: Sheet) -> usize {
     row.filter(|(_, _, pixel)| pixel[0] > 100).count()
 }
 
+#[test]
+fn keys_are_counted_by_what_became_of_them() {
+    let (mut rig, mut toy, _) = learned(Predict::Auto);
+    let figures = |rig: &Rig| rig.connection.predicted().next().expect("of the window").1;
+    let before = figures(&rig);
+    assert_eq!(before.shown, before.right, "none was wrong");
+    assert!(before.right > 0 && before.held > 0, "{before:?}");
+    toy.types(&mut rig, C, 100);
+    let number = toy.press(&mut rig, A);
+    toy.take(B);
+    toy.show(&mut rig, Some(number));
+    release_all(&mut rig);
+    toy.types(&mut rig, A, 100);
+    let after = figures(&rig);
+    assert_eq!((after.right, after.wrong, after.held), (before.right + 1, 1, before.held + 1));
+    assert_eq!(after.shown, after.right + after.wrong);
+}
+
 /// Writes down what was done for which surface.
 #[derive(Debug, Default)]
 struct Spans(Mutex<Vec<(Stage, WireId, u64, u64)>>);
