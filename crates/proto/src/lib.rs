@@ -29,6 +29,7 @@ mod session;
 pub mod succession;
 mod time;
 pub mod tray;
+pub mod trunk;
 pub mod wire;
 
 pub use candidate::Candidate;
