@@ -66,7 +66,7 @@ impl ByteStream {
     }
 
     /// The same, of which nothing is read until the first [`Carrier::hold`]: the caller has something to read before
-    /// what the peer's carrier says.
+    /// what the peer's carrier says. What is sent before that does not measure the link, which may not be up yet.
     pub fn spawn_unread(socket: OwnedFd) -> io::Result<Box<dyn Carrier>> {
         let write = socket.try_clone()?;
         Self::start(socket, write, true)
@@ -171,6 +171,8 @@ struct Driver {
     closing: Option<(CloseReason, Instant)>,
     /// The peer sent what cannot be understood: nothing after it counts.
     broken: bool,
+    /// Nothing was read until the session was pumped, and nothing has been yet.
+    unread: bool,
 }
 
 /// Whether the thread goes on.
@@ -185,6 +187,7 @@ impl Driver {
         // Both before either is changed: they may be one.
         let (read_flags, write_flags) = (rustix::fs::fcntl_getfl(&read)?, rustix::fs::fcntl_getfl(&write)?);
         Ok(Self {
+            unread: shared.holds.load(Ordering::Acquire),
             shared,
             mux: Mux::new(),
             read: NonBlocking::new(read, read_flags)?,
@@ -340,6 +343,9 @@ impl Driver {
     }
 
     fn read_some(&mut self, buffer: &mut [u8]) -> Next {
+        if std::mem::take(&mut self.unread) {
+            self.mux.begin(self.started.elapsed());
+        }
         let read = match rustix::io::read(&self.read.fd, &mut *buffer) {
             Ok(0) => {
                 let cut = if self.mux.is_between_frames() { "" } else { " in the middle of a frame" };

@@ -86,6 +86,11 @@ impl Mux {
         self.sender.produce(now, out);
     }
 
+    /// The first bytes of the peer are about to be read: what was sent may have waited for the link.
+    pub(crate) fn begin(&mut self, now: Duration) {
+        self.sender.window.begin(now);
+    }
+
     /// Takes bytes from the peer. An error is final: nothing after it can be understood.
     pub(crate) fn receive(
         &mut self,

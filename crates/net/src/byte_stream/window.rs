@@ -44,6 +44,12 @@ impl Window {
         }
     }
 
+    /// What was sent until now may have waited for the link to come up: it measures nothing.
+    pub(crate) fn begin(&mut self, now: Duration) {
+        self.flights.clear();
+        self.acked_at = now;
+    }
+
     /// The peer has consumed `total` bytes of payload. `None`: it cannot have, we sent fewer, or it took some back.
     pub(crate) fn on_ack(&mut self, now: Duration, total: u64) -> Option<()> {
         if total > self.sent || total < self.acked {
@@ -172,6 +178,18 @@ mod tests {
         window.on_sent(ms(5000), 1000);
         window.on_ack(ms(5010), 2000).unwrap();
         assert_eq!(window.rate(), Some(100_000));
+    }
+
+    #[test]
+    fn what_waited_for_the_link_measures_nothing() {
+        let mut window = Window::default();
+        window.on_sent(ms(0), 5000);
+        window.begin(ms(30_000));
+        window.on_ack(ms(30_010), 2000).unwrap();
+        assert_eq!((window.rtt(), window.rate()), (Duration::ZERO, None));
+        window.on_sent(ms(30_010), 1000);
+        window.on_ack(ms(30_020), 6000).unwrap();
+        assert_eq!((window.rtt(), window.rate()), (ms(10), Some(400_000)));
     }
 
     #[test]
