@@ -17,6 +17,7 @@ pub(crate) mod recorder;
 pub(crate) mod remaining;
 pub mod signals;
 pub mod socket;
+pub mod trunk;
 pub mod turns;
 pub mod wait;
 pub mod whole_file;
