@@ -36,8 +36,18 @@ fn udp_that_opens_later_is_found() {
 
 #[test]
 fn udp_that_closes_sends_the_session_back_to_ssh_and_opens_again() {
+    goes_back_and_forth(&["foot", "sh", "-c", HEAR]);
+}
+
+/// ssh's stdio is the terminal's, and a forwarded socket leads back.
+#[test]
+fn udp_that_closes_sends_the_session_of_a_terminal_back_to_ssh_too() {
+    goes_back_and_forth(&["-tt", "foot", "sh", "-c", HEAR]);
+}
+
+fn goes_back_and_forth(command: &[&str]) {
     let (sway, sshd) = (Sway::start(), Sshd::start_with(Network::Own, ""));
-    let mut ferry = ferry(&sway, &sshd, &[], &["foot", "sh", "-c", HEAR]).start();
+    let mut ferry = ferry(&sway, &sshd, &[], command).start();
     ferry.happens("quic-reached");
     let before = sway.window("foot", |window| window.app_id == "foot");
     let mut typing = Typing::start(&sway);

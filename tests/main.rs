@@ -34,6 +34,7 @@ mod slow_link;
 mod slurm;
 mod sound;
 mod ssh;
+mod stdio;
 mod strangers;
 mod suspended;
 mod toolkits;

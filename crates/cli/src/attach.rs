@@ -70,7 +70,7 @@ fn here(own: &OwnFlags, name: Option<&str>, view: bool) -> Result<u8, Error> {
         let place = leaving.met(&name, None);
         (Other::Here(name, request), Some(place))
     };
-    let meeting = Meeting { socket, login: false, quic: None, standby: None };
+    let meeting = Meeting { socket, begun: None, login: false, quic: None, standby: None };
     let outcome = viewer.meet(meeting, again);
     leaving.tell(&outcome);
     code(&outcome?)
@@ -94,7 +94,7 @@ fn there(own: &OwnFlags, host: &str, session: Option<&str>, view: bool) -> Resul
         let again = ssh_again(own, options, OsStr::new(host), &name, view);
         (Other::Command(again), Some(leaving.met(&name, None)))
     };
-    let meeting = Meeting { socket, login: true, quic: Some(Box::new(no_more)), standby: None };
+    let meeting = Meeting { socket, begun: None, login: true, quic: Some(Box::new(no_more)), standby: None };
     let result = viewer.meet(meeting, other);
     leaving.tell(&result);
     match finish(&mut ssh, result, &signals)? {

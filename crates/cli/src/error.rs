@@ -200,7 +200,8 @@ pub(crate) fn hint(error: &SessionError) -> &'static str {
         Error::Program { .. } => "check the name and the PATH of the machine on which the program should run",
         Error::X11(failure) => failure.hint(),
         Error::Bootstrap(_) => {
-            "the server must allow the forwarding of Unix sockets (AllowStreamLocalForwarding yes)"
+            "for a command with a terminal, the server must allow the forwarding of Unix sockets \
+             (AllowStreamLocalForwarding yes)"
         }
         Error::Stranger { .. } => {
             "nothing was told to that user; `wayferry through ssh HOST -- PROGRAM` needs no socket there"

@@ -55,6 +55,7 @@ use wayferry_wayland::encoder;
 pub(crate) fn run(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
     match (&host.bootstrap, host.listen) {
         (Some(socket), _) => launcher::bootstrapped(own, host, socket),
+        (None, _) if host.trunk => launcher::on_trunk(own, host),
         (None, _) if host.stdio => launcher::on_stdio(own, host),
         (None, _) if host.serve => serving(own, host),
         (None, Some(address)) => listening(own, host, address),

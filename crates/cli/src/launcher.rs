@@ -2,29 +2,31 @@
 //! between it and its caller.
 //!
 //! The session is a process of its own. The launcher passes on, in both directions, the bytes with which display and
-//! session meet (and, where there is no QUIC, all others), and what the program reads and writes; it ends with the
-//! program's status. When the caller is gone, so is the launcher, and the session stays. Where there is a terminal, the
-//! launcher runs the program itself, because a terminal belongs to the processes of its login. Invariant: nothing of
-//! the session depends on the launcher.
+//! session meet (and, where there is no QUIC, all others), and what the program reads and writes; ssh's stdin and
+//! stdout may carry both ([`wayferry_proto::trunk`]). It ends with the program's status. When the caller is gone, so is
+//! the launcher, and the session stays. Where there is a terminal, the launcher runs the program itself, because a
+//! terminal belongs to the processes of its login. Invariant: nothing of the session depends on the launcher.
+
+mod relay;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, Shutdown};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio as ChildStdio};
 use std::time::Duration;
 
-use rustix::io::Errno;
-use rustix::net::RecvFlags;
 use rustix::pipe::{PipeFlags, pipe_with};
+use wayferry_proto::trunk::MARK;
 
 use crate::error::{Error, SessionError};
 use crate::flags::{HostFlags, OwnFlags};
-use crate::host::{AGENT, launch, ssh_server_address};
+use crate::host::launch;
+use crate::pass_on::{copy, output, system};
 use crate::tell::print;
+use relay::Relay;
 use wayferry_host::clock::Clock;
 use wayferry_host::clock::earlier;
 use wayferry_host::control::{self, Ended, Notice, Request};
@@ -32,16 +34,34 @@ use wayferry_host::edge::outlets::Stdio;
 use wayferry_host::edge::peer;
 use wayferry_host::edge::programs::{Environment, Place, Program, exit_code};
 use wayferry_host::edge::signals::Signals;
+use wayferry_host::edge::trunk::Trunk;
 use wayferry_host::edge::wait::Interests;
 use wayferry_host::passing;
 use wayferry_host::sessions;
 
-/// The way to the caller.
-struct Caller {
-    from: OwnedFd,
-    to: OwnedFd,
-    /// Where ssh forwards a socket; stdin and stdout are free for the program then.
-    forwarded: Option<Forwarded>,
+/// Where the caller is.
+enum Caller {
+    /// Behind a socket that ssh forwards. Stdin and stdout are the program's, and may be a terminal.
+    Forwarded(Forwarded, OwnedFd),
+    /// Behind stdin and stdout, with what the program reads and writes.
+    Trunk,
+    /// Behind stdin and stdout alone.
+    Stdio,
+}
+
+/// How a display that is missed is brought to its session once more.
+enum Again {
+    Forwarded(Forwarded),
+    Trunk(Trunk),
+}
+
+impl Again {
+    fn connect(&self) -> io::Result<(OwnedFd, OwnedFd)> {
+        both(match self {
+            Self::Forwarded(Forwarded(path)) => peer::connect(path)?,
+            Self::Trunk(trunk) => trunk.open()?.into(),
+        })
+    }
 }
 
 /// A socket that ssh forwards to the caller, for as long as ssh lives. sshd leaves the file behind.
@@ -64,20 +84,25 @@ impl Drop for Forwarded {
 /// A session for the display behind this socket, which ssh forwards.
 pub(crate) fn bootstrapped(own: &OwnFlags, host: &HostFlags, path: &Path) -> Result<u8, Error> {
     let stranger = |error: &io::Error| error.get_ref()?.downcast_ref::<peer::Stranger>().cloned();
-    let (from, to) = connect(path).map_err(|error| match stranger(&error) {
+    let socket = peer::connect(path).map_err(|error| match stranger(&error) {
         // Its name stands in ssh's command line, so another user of both machines can be there first.
         Some(stranger) => SessionError::Stranger { machine: machine(), stranger },
         None => SessionError::Bootstrap(format!("ssh forwarded no socket to `{}`: {error}", path.display())),
     })?;
-    let forwarded = Forwarded(path.to_owned());
-    start(own, host, Caller { from, to, forwarded: Some(forwarded) })
+    start(own, host, Caller::Forwarded(Forwarded(path.to_owned()), socket))
 }
 
-/// Both directions of the socket that ssh forwards to the caller.
-fn connect(path: &Path) -> io::Result<(OwnedFd, OwnedFd)> {
-    let from = peer::connect(path)?;
-    let to = from.try_clone()?;
-    Ok((from, to))
+/// A session for the display behind stdin and stdout, which carry what the program reads and writes, too.
+pub(crate) fn on_trunk(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
+    // What comes before this is a login's.
+    let mut stdout = io::stdout();
+    stdout.write_all(MARK).and_then(|()| stdout.flush()).map_err(system("writing to ssh"))?;
+    start(own, host, Caller::Trunk)
+}
+
+/// Both directions of a socket.
+fn both(socket: OwnedFd) -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok((socket.try_clone()?, socket))
 }
 
 /// What this machine calls itself.
@@ -87,13 +112,13 @@ fn machine() -> String {
 
 /// A session for the display behind stdin and stdout.
 pub(crate) fn on_stdio(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
-    start(own, host, stdio()?)
+    start(own, host, Caller::Stdio)
 }
 
 /// The way for the display behind stdin and stdout to a session that runs already.
 pub(crate) fn meet(session: Option<&str>, view: bool) -> Result<u8, Error> {
     let signals = Signals::new()?;
-    let Caller { from, to, .. } = stdio()?;
+    let (from, to) = stdio()?;
     let relay = Relay::start(from, to, session, if view { Request::View } else { Request::Attach })?;
     // The agent goes with this login: it stays for as long as the display does, which may go on by QUIC.
     let ends = [relay.over.as_fd(), relay.closed.as_fd()];
@@ -101,9 +126,9 @@ pub(crate) fn meet(session: Option<&str>, view: bool) -> Result<u8, Error> {
     Ok(0)
 }
 
-fn stdio() -> Result<Caller, Error> {
+fn stdio() -> Result<(OwnedFd, OwnedFd), Error> {
     let dup = |fd: std::os::fd::BorrowedFd<'_>| fd.try_clone_to_owned().map_err(system("dup"));
-    Ok(Caller { from: dup(io::stdin().as_fd())?, to: dup(io::stdout().as_fd())?, forwarded: None })
+    Ok((dup(io::stdin().as_fd())?, dup(io::stdout().as_fd())?))
 }
 
 /// What the session hands to its launcher: its readiness, the ends of the program's pipes, and where its notes come
@@ -131,8 +156,7 @@ struct Session {
 
 fn start(own: &OwnFlags, host: &HostFlags, caller: Caller) -> Result<u8, Error> {
     let signals = Signals::new()?;
-    let stdio = caller.forwarded.is_some();
-    let terminal = stdio && io::IsTerminal::is_terminal(&io::stdin());
+    let terminal = matches!(caller, Caller::Forwarded(..)) && io::IsTerminal::is_terminal(&io::stdin());
     let (owner, theirs) = UnixStream::pair().map_err(system("making a socket"))?;
     let mut child = spawn(theirs.into(), terminal)?;
     let Some(session) = Session::hear(owner, &signals)? else {
@@ -143,25 +167,57 @@ fn start(own: &OwnFlags, host: &HostFlags, caller: Caller) -> Result<u8, Error> 
     if own.begin.detached {
         return print(format!("{}\n", session.name).as_bytes());
     }
-    let mut display = Display::meet(caller, &session.name)?;
-    if terminal {
-        return attend(host, session, &mut display, &signals);
+    match caller {
+        Caller::Trunk => share_stdio(session, &signals),
+        Caller::Stdio => {
+            let mut display = Display::meet(stdio()?, None, &session.name)?;
+            copy_stdio(session, false, &mut display, &signals)
+        }
+        Caller::Forwarded(forwarded, socket) => {
+            let again = forwarded.kept_with(&session.name).map(Again::Forwarded);
+            let mut display = Display::meet(both(socket).map_err(system("dup"))?, again, &session.name)?;
+            if terminal {
+                return attend(host, session, &mut display, &signals);
+            }
+            copy_stdio(session, true, &mut display, &signals)
+        }
     }
-    let mut ends = session.ends.into_iter();
-    let [Some(stdin), Some(stdout), Some(stderr), Some(notes)] = std::array::from_fn(|_| ends.next()) else {
-        return Err(SessionError::Bootstrap("the session has no pipes".into()).into());
-    };
-    if stdio {
+}
+
+/// Has stdin and stdout carry all that there is, until the session or the caller is over.
+fn share_stdio(mut session: Session, signals: &Signals) -> Result<u8, Error> {
+    let (from, to) = stdio()?;
+    let (ours, theirs) = UnixStream::pair().map_err(system("making a socket"))?;
+    let trunk =
+        Trunk::far(from, to, theirs.into(), session.take_pipes()?).map_err(system("starting a thread"))?;
+    let caller = both(ours.into()).map_err(system("dup"))?;
+    let mut display = Display::meet(caller, Some(Again::Trunk(trunk)), &session.name)?;
+    let code = wait(&session.owner, session.heard, &mut display, signals)?;
+    if let Some(Again::Trunk(trunk)) = &display.again {
+        trunk.finish();
+        signals.wait_readable(&[trunk.over()], Some(LAST_WORDS))?;
+    }
+    Ok(code)
+}
+
+/// Copies what the program writes, and what it reads where stdin `is_free`, until the session or the caller is over.
+fn copy_stdio(
+    mut session: Session,
+    is_free: bool,
+    display: &mut Display,
+    signals: &Signals,
+) -> Result<u8, Error> {
+    let [stdin, stdout, stderr, notes] = session.take_pipes()?;
+    let stdout = if is_free {
         // A thread that waits in `read` there ends with the process.
         drop(copy(io::stdin(), File::from(stdin))?);
-    }
-    let outputs = match stdio {
-        true => [output(stdout, io::stdout())?, output(stderr, io::stderr())?],
-        false => [output(stdout, io::stderr())?, output(stderr, io::stderr())?],
+        output(stdout, io::stdout())?
+    } else {
+        output(stdout, io::stderr())?
     };
-    let notes = output(notes, io::stderr())?;
-    let code = wait(&session.owner, session.heard, &mut display, &signals)?;
-    for over in outputs.iter().chain([&notes]) {
+    let outputs = [stdout, output(stderr, io::stderr())?, output(notes, io::stderr())?];
+    let code = wait(&session.owner, session.heard, display, signals)?;
+    for over in &outputs {
         signals.wait_readable(&[over.as_fd()], Some(LAST_WORDS))?;
     }
     Ok(code)
@@ -183,7 +239,7 @@ fn as_session(words: impl Iterator<Item = OsString>, terminal: bool) -> Vec<OsSt
     while let Some(word) = words.next() {
         match word.to_str() {
             Some("--bootstrap") => drop(words.next()),
-            Some("--stdio") => {}
+            Some("--stdio" | "--trunk") => {}
             Some("--") => {
                 out.push(word);
                 break;
@@ -200,6 +256,12 @@ fn as_session(words: impl Iterator<Item = OsString>, terminal: bool) -> Vec<OsSt
 }
 
 impl Session {
+    /// The ends that it has handed over.
+    fn take_pipes(&mut self) -> Result<[OwnedFd; 4], Error> {
+        let ends = std::mem::take(&mut self.ends);
+        ends.try_into().map_err(|_| SessionError::Bootstrap("the session has no pipes".into()).into())
+    }
+
     /// Waits until it is there; `None` when it ends instead.
     fn hear(owner: UnixStream, signals: &Signals) -> Result<Option<Self>, Error> {
         let (mut heard, mut ends) = (Vec::new(), Vec::new());
@@ -307,157 +369,27 @@ struct Display {
     session: String,
     /// How it met the session. Its end is the display's, over all its carriers.
     relay: Relay,
-    forwarded: Option<Forwarded>,
+    again: Option<Again>,
     /// How it can go on while nothing of it comes to the session otherwise.
     later: Option<Relay>,
 }
 
 impl Display {
-    fn meet(caller: Caller, session: &str) -> Result<Self, Error> {
-        let Caller { from, to, forwarded } = caller;
-        let relay = Relay::start(from, to, Some(session), Request::Attach)?;
-        let forwarded = forwarded.and_then(|forwarded| forwarded.kept_with(session));
-        Ok(Self { session: session.to_owned(), relay, forwarded, later: None })
+    fn meet(caller: (OwnedFd, OwnedFd), again: Option<Again>, session: &str) -> Result<Self, Error> {
+        let relay = Relay::start(caller.0, caller.1, Some(session), Request::Attach)?;
+        Ok(Self { session: session.to_owned(), relay, again, later: None })
     }
 
     /// Nothing is heard of it: brings it another way to the session, if ssh still reaches it. Where that fails it has
     /// to come by itself.
     fn meet_again(&mut self) {
-        let Some(Forwarded(path)) = &self.forwarded else { return };
+        let Some(again) = &self.again else { return };
         if self.later.as_ref().is_some_and(Relay::is_open) {
             return;
         }
         let start = |(from, to)| Relay::beside(from, to, &self.session).ok();
-        self.later = connect(path).ok().and_then(start);
+        self.later = again.connect().ok().and_then(start);
     }
-}
-
-/// The bytes between a caller and a session's control socket.
-struct Relay {
-    /// Readable when the caller is gone.
-    over: UnixStream,
-    /// Readable when the session has closed its end: it is over, or the display comes another way.
-    closed: UnixStream,
-    /// Programs use the ssh agent that has come with the caller.
-    brings_agent: bool,
-    /// It ends with this.
-    _caller: Option<Ending>,
-}
-
-/// A socket that is written to, and that ends for all who have it when this does.
-struct Ending(UnixStream);
-
-impl Write for Ending {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-}
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        // One that is over already has ended for all.
-        let _ = self.0.shutdown(Shutdown::Both);
-    }
-}
-
-impl Relay {
-    /// Asks a session to let the caller attach, or view.
-    fn start(
-        from: OwnedFd,
-        to: OwnedFd,
-        session: Option<&str>,
-        request: impl FnOnce(Option<IpAddr>) -> Request,
-    ) -> Result<Self, Error> {
-        let (socket, brings_agent) = ask(session, request)?;
-        let other = socket.try_clone().map_err(system("dup"))?;
-        // To its end: when the session has closed the socket, the caller is still there.
-        let over = output(from, socket)?;
-        let closed = copy(other, File::from(to))?;
-        Ok(Self { over, closed, brings_agent, _caller: None })
-    }
-
-    /// The same for one that has been let in before, on two descriptors of one socket: when either end is over, or this
-    /// is dropped, both are.
-    fn beside(from: OwnedFd, to: OwnedFd, session: &str) -> Result<Self, Error> {
-        let (socket, brings_agent) = ask(Some(session), Request::Attach)?;
-        Self::between(from, to, socket, brings_agent)
-    }
-
-    fn between(from: OwnedFd, to: OwnedFd, socket: UnixStream, brings_agent: bool) -> Result<Self, Error> {
-        let other = socket.try_clone().map_err(system("dup"))?;
-        let caller = Ending(UnixStream::from(to.try_clone().map_err(system("dup"))?));
-        let over = copy(File::from(from), Ending(socket))?;
-        let closed = copy(other, Ending(UnixStream::from(to)))?;
-        Ok(Self { over, closed, brings_agent, _caller: Some(caller) })
-    }
-
-    /// Whether both ends are there.
-    fn is_open(&self) -> bool {
-        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        let is_open = |end: &UnixStream| rustix::net::recv(end, &mut [0; 1], flags) == Err(Errno::AGAIN);
-        is_open(&self.over) && is_open(&self.closed)
-    }
-}
-
-/// Asks a session to let the caller in; gives the socket that leads there, and whether the caller's agent is used.
-fn ask(
-    session: Option<&str>,
-    request: impl FnOnce(Option<IpAddr>) -> Request,
-) -> Result<(UnixStream, bool), Error> {
-    let (name, socket) = sessions::call(session)?;
-    rustix::io::ioctl_fionbio(&socket, false).map_err(|error| system("fcntl")(error.into()))?;
-    let address = ssh_server_address();
-    let reached = (!address.is_unspecified()).then_some(address);
-    let request = request(reached);
-    // One that is gone, or no socket, takes no other's place.
-    let agent = std::env::var_os(AGENT).filter(|_| matches!(request, Request::Attach(_)));
-    let brings_agent = agent.is_some_and(|agent| sessions::point_agent(&name, Path::new(&agent)).is_ok());
-    passing::send(&socket, &control::line(&request), &[]).map_err(system("speaking to the session"))?;
-    Ok((socket.into(), brings_agent))
-}
-
-/// Copies on a thread of its own until one end is over; what is returned is readable then.
-fn copy(from: impl Read + Send + 'static, to: impl Write + Send + 'static) -> Result<UnixStream, Error> {
-    pass_on(from, to, false)
-}
-
-/// The same for what is read even without a taker: a program must not wait for who reads what it writes.
-fn output(from: OwnedFd, to: impl Write + Send + 'static) -> Result<UnixStream, Error> {
-    pass_on(File::from(from), to, true)
-}
-
-fn pass_on(
-    mut from: impl Read + Send + 'static,
-    mut to: impl Write + Send + 'static,
-    to_the_end: bool,
-) -> Result<UnixStream, Error> {
-    let (over, running) = UnixStream::pair().map_err(system("making a socket"))?;
-    let work = move || {
-        let mut piece = vec![0; 64 << 10];
-        loop {
-            let count = match from.read(&mut piece) {
-                Ok(0) => break,
-                Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => break,
-            };
-            let taken = to.write_all(&piece[..count]).and_then(|()| to.flush());
-            if taken.is_err() && !to_the_end {
-                break;
-            }
-        }
-        drop((from, to, running));
-    };
-    std::thread::Builder::new().spawn(work).map_err(system("starting a thread"))?;
-    Ok(over)
-}
-
-fn system(doing: &'static str) -> impl Fn(io::Error) -> SessionError {
-    move |source| SessionError::System { doing, source }
 }
 
 /// How long what a program has written may take to be passed on when it has ended.
@@ -466,25 +398,6 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn regression_a_relay_beside_ends_at_both_ends_when_either_is_over() {
-        for end in 0..3 {
-            let (display, from) = UnixStream::pair().expect("a socket");
-            let (host, socket) = UnixStream::pair().expect("a socket");
-            let relay = Relay::between(from.try_clone().expect("dup").into(), from.into(), socket, false);
-            let relay = relay.expect("a relay");
-            assert!(relay.is_open());
-            let (mut ends, mut relay) = ([Some(display), Some(host)], Some(relay));
-            match end {
-                2 => drop(relay.take()),
-                end => drop(ends[end].take()),
-            }
-            for mut other in ends.into_iter().flatten() {
-                assert_eq!(other.read(&mut [0; 1]).expect("read"), 0, "{end}");
-            }
-        }
-    }
 
     #[test]
     fn a_session_is_started_with_its_fronts_options_and_its_command_untouched() {
@@ -496,5 +409,6 @@ mod tests {
             "--name x host --serve --stats --shell-line=foot"
         );
         assert_eq!(session("host --stdio -- host --stdio", true), "host --serve --terminal -- host --stdio");
+        assert_eq!(session("host --trunk --shell-line=foot", false), "host --serve --shell-line=foot");
     }
 }

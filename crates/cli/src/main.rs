@@ -22,6 +22,7 @@ mod leaving;
 mod manage;
 mod memory;
 mod open_url;
+mod pass_on;
 mod remote;
 mod session;
 mod session_bus;

@@ -9,10 +9,21 @@ use crate::error::Error;
 use crate::flags::{OwnFlags, Which};
 use crate::ssh::quote;
 
+/// Where a host that is started finds its display.
+#[derive(Clone, Copy)]
+pub(crate) enum Road<'a> {
+    /// Behind this socket, which ssh forwards.
+    Forwarded(&'a str),
+    /// Behind stdin and stdout, which carry the program's, too.
+    Trunk,
+    /// Behind stdin and stdout, or nowhere.
+    Stdio,
+}
+
 /// What to start, and how.
 enum Task<'a> {
-    /// `host` for the display behind this forwarded socket, or behind stdin and stdout.
-    Host(Option<&'a str>),
+    /// `host` for a display there.
+    Host(Road<'a>),
     /// These words, whose output begins behind a line with this mark: a login may print something before.
     Marked(&'a str),
     /// Questions, whose answers stand between two lines with this mark, and then `host` with these words, for the
@@ -22,9 +33,9 @@ enum Task<'a> {
     Plain,
 }
 
-/// The line for a session whose display comes through the forwarded `socket`, or through stdin and stdout.
-pub(crate) fn host_line(own: &OwnFlags, socket: Option<&str>, words: &[String]) -> String {
-    line(own, &Task::Host(socket), words)
+/// The line for a session whose display is there.
+pub(crate) fn host_line(own: &OwnFlags, road: Road<'_>, words: &[String]) -> String {
+    line(own, &Task::Host(road), words)
 }
 
 /// The line for these words after `wayferry`, whose output follows a line with `mark`.
@@ -70,8 +81,9 @@ fn binary(own: &OwnFlags) -> &str {
 fn line(own: &OwnFlags, task: &Task<'_>, words: &[String]) -> String {
     let (run, socket) = match task {
         Task::Examined(_, socket) => (MEET, *socket),
-        Task::Host(Some(socket)) => ("exec \"$b\" host --bootstrap \"$s\" \"$@\"", *socket),
-        Task::Host(None) => ("exec \"$b\" host --stdio \"$@\"", ""),
+        Task::Host(Road::Forwarded(socket)) => ("exec \"$b\" host --bootstrap \"$s\" \"$@\"", *socket),
+        Task::Host(Road::Trunk) => ("exec \"$b\" host --trunk \"$@\"", ""),
+        Task::Host(Road::Stdio) => ("exec \"$b\" host --stdio \"$@\"", ""),
         Task::Marked(mark) => ("echo \"$s\"; exec \"$b\" \"$@\"", *mark),
         Task::Plain => ("exec \"$b\" \"$@\"", ""),
     };
@@ -132,7 +144,7 @@ mod tests {
     fn the_line_survives_the_remote_shell() {
         let dir = RuntimeDir::private().expect("a directory");
         let words = ["--title-prefix=it's: ".to_owned(), "--shell-line=foot -e 'a b'".to_owned()];
-        let said = sh(&host_line(&own("echo"), Some("/tmp/s"), &words), dir.path());
+        let said = sh(&host_line(&own("echo"), Road::Forwarded("/tmp/s"), &words), dir.path());
         let expected = "host --bootstrap /tmp/s --title-prefix=it's:  --shell-line=foot -e 'a b'\n";
         assert_eq!(String::from_utf8_lossy(&said.stdout), expected);
         let said = sh(&plain_line(&own("echo"), &["list".into(), "--json".into()]), dir.path());
@@ -183,7 +195,8 @@ mod tests {
         std::fs::set_permissions(&broken, PermissionsExt::from_mode(0o755)).expect("its permissions");
         for (binary, code) in [("/no/such/wayferry", MISSING), (broken.to_str().expect("text"), BROKEN)] {
             let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
-            let line = host_line(&own(binary), socket.to_str(), &[]);
+            let road = Road::Forwarded(socket.to_str().expect("text"));
+            let line = host_line(&own(binary), road, &[]);
             assert_eq!((sh(&line, dir.path()).status.code(), socket.exists()), (Some(code.into()), false));
         }
         // A program that is not there is another matter.

@@ -39,7 +39,7 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
         ]);
         (Other::Command(words), None)
     };
-    let meeting = Meeting { socket, login: true, quic: Some(Box::new(no_more)), standby: None };
+    let meeting = Meeting { socket, begun: None, login: true, quic: Some(Box::new(no_more)), standby: None };
     let result = viewer.meet(meeting, again);
     finish(&mut child, result, &signals)
 }

@@ -1,7 +1,7 @@
 //! The display side of a session, from the moment when it can hear the app side to the session's end or its own.
 //!
 //! However the two sides found each other, they meet over a socket ([`wayferry_host::bootstrap`]). It carries the
-//! session at once, where the other side is there already even before that has said anything; QUIC is raced to the
+//! session at once, before the other side has said anything where nothing else can read that; QUIC is raced to the
 //! addresses that the session names, and when it answers, the session moves there ([`wayferry_host::returning`]). A
 //! view-only display waits for QUIC, as it is told everything anew on each carrier. Invariant: the compositor was
 //! looked at before anybody was asked for anything.
@@ -77,6 +77,8 @@ struct Caption<'a> {
 pub(crate) struct Meeting {
     /// It is at the other end.
     pub(crate) socket: OwnedFd,
+    /// What was said there already.
+    pub(crate) begun: Option<Begun>,
     /// A command leads there, which may take as long as it likes, for a password or a place in a queue.
     pub(crate) login: bool,
     /// How to get away from the socket; not at all where it goes no further than this machine.
@@ -87,6 +89,12 @@ pub(crate) struct Meeting {
 
 /// Looks up where the session's port, which it is given, may be reached besides where the session says.
 pub(crate) type Lookup = Box<dyn FnOnce(u16) -> Vec<SocketAddr> + Send>;
+
+/// A session that has begun on a socket of which nothing has been read.
+pub(crate) struct Begun {
+    config: Config,
+    link: Link,
+}
 
 /// The link to the session, and what more there is.
 struct Carried {
@@ -143,6 +151,18 @@ impl<'a> Viewer<'a> {
         Self { view_only, ..self }
     }
 
+    /// Says all that a display says first: who it is, and what is known of the compositor. For a socket that leads to
+    /// the other side alone, which may be yet to come.
+    ///
+    /// # Errors
+    /// The socket takes nothing.
+    pub(crate) fn begin(&mut self, socket: &OwnedFd) -> Result<Begun, Error> {
+        let (greeting, config) = self.greeting();
+        say_all(socket, &[greeting, Line::Choice(Choice::Stream)])?;
+        let link = self.carry(socket, &config)?;
+        Ok(Begun { config, link })
+    }
+
     /// Meets a session and shows it. `other` is a way back to the session of that name, should it be lost, and what
     /// `attach` calls it.
     ///
@@ -153,18 +173,20 @@ impl<'a> Viewer<'a> {
         meeting: Meeting,
         other: impl FnOnce(String) -> (Other, Option<String>),
     ) -> Result<Outcome, Error> {
-        let Meeting { socket, login, quic, standby } = meeting;
+        let Meeting { socket, begun, login, quic, standby } = meeting;
         let deadline = self.clock.now() + if login { LOGIN_PATIENCE } else { MEET_PATIENCE };
-        let secret = Secret::from(random_bytes::<32>());
-        let mut config = self.config(secret);
-        let greeting = Line::Greeting { fingerprint: self.identity.fingerprint(), secret };
         let waits = self.view_only && quic.is_some();
         // A command that is not there yet could read this in its session's place, or be too long in coming.
-        let begun = if waits || login {
-            say(&socket, &greeting).map(|()| None)?
-        } else {
-            say_all(&socket, &[greeting, Line::Choice(Choice::Stream)])?;
-            Some(self.begin(&socket, &config)?)
+        let (mut config, begun) = match begun {
+            None if waits || login => {
+                let (greeting, config) = self.greeting();
+                say(&socket, &greeting)?;
+                (config, None)
+            }
+            begun => {
+                let Begun { config, link } = begun.map_or_else(|| self.begin(&socket), Ok)?;
+                (config, Some(link))
+            }
         };
         let heard = hear_past(&socket, &self.clock, deadline, Some(self.signals))?;
         let Line::Ticket { ticket, name } = heard else { return Err(heard.is_no_ticket()) };
@@ -193,6 +215,13 @@ impl<'a> Viewer<'a> {
         // Until now: its end tells the other side that this one has gone.
         drop(socket);
         outcome
+    }
+
+    /// Who this is, and what goes with that.
+    fn greeting(&self) -> (Line, Config) {
+        let secret = Secret::from(random_bytes::<32>());
+        let config = self.config(secret);
+        (Line::Greeting { fingerprint: self.identity.fingerprint(), secret }, config)
     }
 
     /// Shows the session of a ticket, reached at `addresses`, if `trust` finds it there.
@@ -400,12 +429,12 @@ impl<'a> Viewer<'a> {
     /// The socket, which has not been chosen yet.
     fn on_socket(&mut self, socket: &OwnedFd, config: &Config) -> Result<Link, Error> {
         say(socket, &Line::Choice(Choice::Stream))?;
-        self.begin(socket, config)
+        self.carry(socket, config)
     }
 
     /// Begins on the socket: the hello and what is known of the compositor leave at once. Nothing is read until the
     /// session runs.
-    fn begin(&mut self, socket: &OwnedFd, config: &Config) -> Result<Link, Error> {
+    fn carry(&mut self, socket: &OwnedFd, config: &Config) -> Result<Link, Error> {
         let mut session = Session::new(config.clone());
         self.watched.tell(&mut session);
         let mut link = Link::new(session, carriers::byte_stream_behind_lines(dup(socket)?)?);

@@ -16,7 +16,7 @@ use wayferry_proto::Secret;
 use super::check::Check;
 use crate::error::{self, Error, SessionError};
 use crate::flags::OwnFlags;
-use crate::ssh;
+use crate::ssh::configuration::{self, Configuration};
 use crate::viewer::further;
 use wayferry_host::bootstrap::{Line, hear, hear_past, say};
 use wayferry_host::carriers;
@@ -182,10 +182,10 @@ impl Open {
 
 /// The addresses of ssh's own way, if they are found in time.
 fn looked_up(own: &OwnFlags, host: &str, port: u16) -> Vec<SocketAddr> {
-    let command = ssh::configuration(own, &own.reach.ssh_options, OsStr::new(host));
+    let question = configuration::question(own, &own.reach.ssh_options, OsStr::new(host));
     let (found, hears) = channel();
     // A name server may take longer than a user: its thread ends with this process.
-    let look = move || drop(found.send(ssh::addresses(command, port)));
+    let look = move || drop(found.send(Configuration::ask(question).addresses(port)));
     let thread = std::thread::Builder::new().name("names".into()).spawn(look);
     thread.ok().and_then(|_| hears.recv_timeout(NAMES).ok()).unwrap_or_default()
 }

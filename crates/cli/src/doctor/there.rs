@@ -129,11 +129,11 @@ fn forwarding(answers: &Answers, ssh: &Ssh) -> Check {
         return Check::ok(NAME, "ssh -R makes a Unix socket there");
     }
     let said = ssh.last_words().map(|said| format!(": {said}")).unwrap_or_default();
-    Check::fail(
+    Check::warn(
         NAME,
-        format!("the ssh server makes no Unix socket (ssh -R){said}"),
-        "`AllowStreamLocalForwarding yes` and no `DisableForwarding` in its sshd_config; or, without: `wayferry \
-         through ssh HOST -- PROGRAM`",
+        format!("the ssh server makes no Unix socket (ssh -R){said}: no session of a shell or of `ssh -t`"),
+        "`AllowStreamLocalForwarding yes` and no `DisableForwarding` in its sshd_config; `wayferry ssh HOST PROGRAM` \
+         does without",
     )
 }
 

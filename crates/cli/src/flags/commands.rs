@@ -52,7 +52,7 @@ pub(crate) struct HostFlags {
     /// Address, or name, and UDP port to listen on; a port alone: on every address.
     ///
     /// Port 0 takes any free one.
-    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen, required_unless_present_any = ["bootstrap", "stdio", "serve"])]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen, required_unless_present_any = ["bootstrap", "trunk", "stdio", "serve"])]
     pub(crate) listen: Option<SocketAddr>,
     /// Write the ticket to FILE, which only you can read, instead of stdout.
     ///
@@ -85,6 +85,9 @@ pub(crate) struct HostFlags {
     /// Meet the display side at this Unix socket instead of printing a ticket.
     #[arg(long, hide = true)]
     pub(crate) bootstrap: Option<PathBuf>,
+    /// Meet the display side on stdin and stdout, which carry the program's, too.
+    #[arg(long, hide = true)]
+    pub(crate) trunk: bool,
     /// Meet the display side on stdin and stdout instead of printing a ticket.
     #[arg(long, hide = true)]
     pub(crate) stdio: bool,

@@ -237,7 +237,9 @@ impl Command {
     pub(crate) fn is_far(&self) -> bool {
         match self {
             Self::Meet { .. } => true,
-            Self::Host(flags) if flags.bootstrap.is_some() || flags.stdio || flags.serve => true,
+            Self::Host(flags) if flags.bootstrap.is_some() || flags.trunk || flags.stdio || flags.serve => {
+                true
+            }
             _ => std::env::var_os("SSH_CONNECTION").is_some() && std::env::var_os("SSH_TTY").is_none(),
         }
     }
