@@ -78,6 +78,7 @@ pub(crate) fn run(own: &OwnFlags, flags: &SshFlags) -> Result<u8, Error> {
                 (Other::Command(again), Some(place))
             };
             let lookup: Lookup = Box::new(move |port| configuration.addresses(port));
+            let begun = begun.map(|begun| *begun);
             let meeting =
                 Meeting { socket, begun, login: false, quic: Some(lookup), standby: Some(listener) };
             let outcome = viewer.meet(meeting, again);

@@ -41,7 +41,7 @@ pub(super) struct Begin<'a, 'v> {
 /// How the wait for the other side ended.
 pub(super) enum Met {
     /// It is there, behind this socket, on which this has been said.
-    Socket(OwnedFd, Option<Begun>),
+    Socket(OwnedFd, Option<Box<Begun>>),
     /// ssh ended instead, with this status.
     SshEnded(u8),
 }
@@ -114,7 +114,7 @@ fn on_stdio(
         met = if trunk.has_spoken() == Some(true) { Ok(Ok(())) } else { met };
     }
     let met = met.and_then(|met| match met {
-        Ok(()) => super::stdio::feed(&trunk).map(|()| Met::Socket(socket, Some(begun))),
+        Ok(()) => super::stdio::feed(&trunk).map(|()| Met::Socket(socket, Some(Box::new(begun)))),
         Err(status) => Ok(Met::SshEnded(status)),
     });
     Ok((ssh, met))
