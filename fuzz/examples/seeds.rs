@@ -49,7 +49,7 @@ fn directory(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target)
 }
 
-fn all() -> [(&'static str, Seeds); 14] {
+fn all() -> [(&'static str, Seeds); 15] {
     [
         ("audio_packet", audio_packet()),
         ("candidates", candidates()),
@@ -63,6 +63,7 @@ fn all() -> [(&'static str, Seeds); 14] {
         ("reader_packets", reader_packets()),
         ("echo", echo()),
         ("erasure", erasure()),
+        ("trunk", trunk()),
         ("video", video()),
         ("web", web()),
     ]
@@ -88,6 +89,24 @@ const COVERING: UpdateHeader = UpdateHeader {
     unit: Some(UnitHead { number: 5, after: 17, feedback: true, answered: Some(70) }),
     ..UPDATE
 };
+
+/// Frames, as one end and the other hears them, and what is done between.
+fn trunk() -> Seeds {
+    let frame = |kind: u8, strand: u8, number: u8| [kind, 0, 0, 0, strand, 0, 0, 0, number];
+    let comes = |bytes: &[u8]| [&[0, bytes.len() as u8], bytes].concat();
+    let data = |strand| comes(&[&frame(0, strand, 4)[..], b"said"].concat());
+    let mark = comes(b"Welcome\nWFSSH1\r\n");
+    vec![
+        ("near", [&[0][..], &mark, &data(1), &data(4), &[8, 3, 1, 255, 6, 4]].concat()),
+        ("far", [&[3][..], &data(0), &data(4), &[7, 8, 6, 5, 3, 0, 2, 4, 0, 5, 4, 8]].concat()),
+        (
+            "meeting",
+            [&[2][..], &comes(&frame(3, 5, 0)), &data(5), &comes(&frame(1, 5, 0)), &[5, 5, 8, 3, 5, 9, 8]]
+                .concat(),
+        ),
+        ("room", [&[3][..], &[6, 4, 6, 4], &comes(&frame(2, 4, 99)), &[5, 4, 8, 9]].concat()),
+    ]
+}
 
 /// Operations of the target.
 fn candidates() -> Seeds {

@@ -22,6 +22,7 @@ pub mod reader_packets;
 #[allow(dead_code, reason = "a test of the halves uses the rest")]
 #[path = "../../crates/wayland/tests/halves/rig.rs"]
 mod rig;
+pub mod trunk;
 #[allow(dead_code, reason = "a test of the halves uses the rest")]
 #[path = "../../crates/wayland/tests/differential/twice.rs"]
 mod twice;
@@ -56,7 +57,7 @@ mod tests {
 
     type Run = fn(&[u8]);
 
-    const TARGETS: [(&str, Run); 14] = [
+    const TARGETS: [(&str, Run); 15] = [
         ("audio_packet", super::audio_packet::run),
         ("candidates", super::candidates::run),
         ("wire_parser", super::wire_parser::run),
@@ -69,6 +70,7 @@ mod tests {
         ("reader_packets", super::reader_packets::run),
         ("echo", super::echo::run),
         ("erasure", super::erasure::run),
+        ("trunk", super::trunk::run),
         ("video", super::video::run),
         ("web", super::web::run),
     ];
