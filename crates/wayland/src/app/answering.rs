@@ -34,11 +34,11 @@ impl Connection {
         if !self.offering.desk().echo {
             return;
         }
-        let (place, is_attended) = (self.program.place(), self.is_attended(id));
+        let (place, is_typed_in) = (self.program.place(), self.is_typed_in(id));
         let Some(surface) = self.surfaces.get_mut(&id) else { return };
         let pending = &mut surface.pending;
         pending.answered = self.answers.before(place);
-        if is_attended && matches!(pending.attach, Attach::Buffer { .. }) {
+        if is_typed_in && matches!(pending.attach, Attach::Buffer { .. }) {
             self.answers.content(self.now, place);
         }
     }
@@ -58,9 +58,9 @@ impl Connection {
         }
     }
 
-    /// Whether a commit that the user attends to has not left.
+    /// Whether a commit of a window that keys go to has not left, or may not have been read.
     fn may_answer(&self) -> bool {
-        let waits = |id: &u32| self.is_attended(*id) && self.surfaces.get(id).is_some_and(|it| it.waits());
-        self.making.is_some() || self.surfaces.keys().any(waits)
+        let waits = |id: &u32| self.is_typed_in(*id) && self.surfaces.get(id).is_some_and(|it| it.waits());
+        self.stalled() || self.surfaces.keys().any(waits)
     }
 }

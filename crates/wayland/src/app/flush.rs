@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use wayferry_proto::{SurfaceId, Time, UpdateSeq};
 
-use crate::message::ToDisplay;
+use crate::message::{ToDisplay, WireId};
 use crate::wire::Arg;
 
 use super::connection::Connection;
@@ -173,8 +173,16 @@ impl Connection {
 
     /// Whether the keyboard or the pointer is in the surface, or above it.
     pub(super) fn is_attended(&self, id: u32) -> bool {
-        let wire = |id| self.surfaces.get(&id).map(|surface| surface.wire);
-        self.surfaces.ancestors(id).filter_map(wire).any(|wire| self.devices.focus().is_in(wire))
+        self.wires_above(id).any(|wire| self.devices.focus().is_in(wire))
+    }
+
+    /// Whether the keyboard is in the surface, or above it.
+    pub(super) fn is_typed_in(&self, id: u32) -> bool {
+        self.wires_above(id).any(|wire| self.devices.focus().has_keys(wire))
+    }
+
+    fn wires_above(&self, id: u32) -> impl Iterator<Item = WireId> {
+        self.surfaces.ancestors(id).filter_map(|id| self.surfaces.get(&id).map(|surface| surface.wire))
     }
 
     /// When [`Self::on_timeout`] or [`Self::flush`] has something to do next.

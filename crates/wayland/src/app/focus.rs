@@ -18,15 +18,25 @@ const MAX_PLACES: usize = 256;
 #[derive(Debug, Clone, Copy)]
 struct Place {
     surface: WireId,
+    is_keyboards: bool,
     /// In surface coordinates, if it says so.
     at: Option<(i32, i32)>,
 }
 
 impl Focus {
-    /// A device, or a finger on it, is in a surface.
+    /// A pointer, or a finger, is in a surface.
     pub(crate) fn enter(&mut self, which: (u32, i32), surface: WireId, at: Option<(i32, i32)>) {
+        self.put(which, Place { surface, is_keyboards: false, at });
+    }
+
+    /// A keyboard is in a surface.
+    pub(crate) fn enter_with_keys(&mut self, device: u32, surface: WireId) {
+        self.put((device, 0), Place { surface, is_keyboards: true, at: None });
+    }
+
+    fn put(&mut self, which: (u32, i32), place: Place) {
         if self.0.len() < MAX_PLACES || self.0.contains_key(&which) {
-            self.0.insert(which, Place { surface, at });
+            self.0.insert(which, place);
         }
     }
 
@@ -60,6 +70,11 @@ impl Focus {
     /// Whether some device is in the surface.
     pub(crate) fn is_in(&self, surface: WireId) -> bool {
         self.0.values().any(|place| place.surface == surface)
+    }
+
+    /// Whether some keyboard is in the surface.
+    pub(crate) fn has_keys(&self, surface: WireId) -> bool {
+        self.0.values().any(|place| place.is_keyboards && place.surface == surface)
     }
 
     /// Where a pointer or a finger is in the surface, in surface coordinates.

@@ -395,7 +395,7 @@ impl Connection {
         }
         match unit.content {
             UnitContent::Keep => {}
-            UnitContent::None => self.disturb_predictions(now)?,
+            UnitContent::None => self.predict_nothing(now, unit.surface)?,
             UnitContent::Update(_) => self.predict_content(now, unit.surface, &changed, unit.answered)?,
         }
         self.send(id, ops::SURFACE_COMMIT, vec![])?;

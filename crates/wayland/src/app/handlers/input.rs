@@ -66,7 +66,7 @@ impl Handles for Keyboard {
 
     fn attend(&self, focus: &mut Focus, device: u32, name: &str, args: &[WireArg]) {
         match (name, args) {
-            ("enter", [_, WireArg::Object(surface), ..]) => focus.enter((device, 0), *surface, None),
+            ("enter", [_, WireArg::Object(surface), ..]) => focus.enter_with_keys(device, *surface),
             ("leave", _) => focus.forget(device),
             _ => {}
         }

@@ -165,12 +165,17 @@ fn a_key_without_content_is_told_to_be_late_once() {
     assert_eq!(typist.lates(), []);
 }
 
-/// A commit without new pixels, or of a window that keys do not go to, answers no key.
+/// A commit without new pixels, or of a window that keys do not go to, answers no key, though the pointer be there.
 #[test]
 fn only_new_content_of_the_window_with_the_keyboard_answers() {
     let mut typist = Typist::new(true, false);
     let compositor = typist.rig.bind("wl_compositor");
     let other = typist.rig.surface(compositor);
+    let (seat, pointer) = (typist.rig.bind("wl_seat"), typist.rig.id("wl_pointer"));
+    typist.rig.request(seat, "get_pointer", vec![Arg::NewId(pointer)]);
+    let place = WireArg::Object(typist.rig.connection.objects.wire(other).unwrap());
+    typist.event(pointer, "enter", vec![WireArg::Uint(2), place, WireArg::Fixed(0), WireArg::Fixed(0)]);
+    typist.rig.events();
     typist.press();
     typist.rig.commit(typist.surface);
     let buffer = typist.rig.buffer(typist.shm, 4, 4, 9);

@@ -116,6 +116,50 @@ fn what_works_on_the_content_has_the_comparison_finished() {
     assert!(lender.shows(9) && lender.rig.connection.end().is_none());
 }
 
+/// A key that is late waits for a commit that may answer one before it.
+#[test]
+fn regression_a_late_key_overtakes_what_is_being_compared() {
+    let crew = Arc::default();
+    let config = Config { workers: Workers::new(Arc::<Slow>::clone(&crew)), ..Config::default() };
+    let mut rig = Rig::with_config(config, &Rc::new(Desk { echo: true, ..Desk::clone(&desk()) }));
+    let (surface, shm) = rig.window();
+    let (seat, keyboard) = (rig.bind("wl_seat"), rig.id("wl_keyboard"));
+    rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
+    let mut lender = Lender { rig, crew, surface, shm };
+    let wire = |lender: &Lender, id| lender.rig.connection.objects.wire(id).expect("it lives");
+    let object = wire(&lender, keyboard);
+    let place = WireArg::Object(wire(&lender, surface));
+    let args = vec![WireArg::Uint(1), place, WireArg::Array(vec![])];
+    lender.rig.tell(&ToApp::Event(Request { object, opcode: 1, args }));
+    let press = |lender: &mut Lender| {
+        let args = [1, 0, 30, 1].map(WireArg::Uint).to_vec();
+        lender.rig.tell(&ToApp::Event(Request { object, opcode: 3, args }));
+        lender.rig.events();
+    };
+    press(&mut lender);
+    let buffer = lender.rig.buffer(shm, SIDE, SIDE, 5);
+    lender.rig.attach(surface, buffer);
+    lender.rig.commit(surface);
+    press(&mut lender);
+    lender.rig.sent.clear();
+    lender.rig.now += Duration::from_millis(300);
+    lender.rig.flush(u64::MAX);
+    lender.rig.connection.on_timeout(lender.rig.now);
+    lender.rig.collect();
+    let is_late = |said: &ToDisplay| matches!(said, ToDisplay::Late { .. });
+    assert!(lender.crew.waiting() == 1 && !lender.rig.sent.iter().any(is_late));
+    lender.go_on();
+    lender.rig.connection.on_timeout(lender.rig.now);
+    lender.rig.collect();
+    let said: Vec<_> =
+        lender.rig.sent.iter().filter(|it| is_late(it) || matches!(it, ToDisplay::Unit(_))).collect();
+    let answers = |unit: &Unit| unit.answered == Some(1);
+    assert!(
+        matches!(said[..], [ToDisplay::Unit(unit), ToDisplay::Late { key: 2 }] if answers(unit)),
+        "{said:?}"
+    );
+}
+
 /// Input passes by what is being compared.
 #[test]
 fn an_event_is_told_while_a_commit_is_compared() {

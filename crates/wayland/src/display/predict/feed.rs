@@ -34,6 +34,7 @@ impl Connection {
         let Some(typing) = &mut predictions.typing else { return Ok(()) };
         typing.passed(now);
         predictions.decide(now);
+        predictions.looked = now;
         self.lay(now)
     }
 
@@ -115,10 +116,7 @@ impl Connection {
         changed: &Region,
         answered: Option<u64>,
     ) -> Result<(), End> {
-        let root = |surface| self.tree.above(surface).last().unwrap_or(surface);
-        let root_of_surface = root(surface);
-        let root_of_focus = self.state.predictions.typing.as_ref().map(|typing| root(typing.focus));
-        if root_of_focus != Some(root_of_surface) {
+        if !self.is_typed_in(surface) {
             return Ok(());
         }
         let answered = answered.map(KeyId);
@@ -138,6 +136,18 @@ impl Connection {
             Whose::Moved => self.remove_sheet(),
             Whose::Other => Ok(()),
         }
+    }
+
+    /// A surface is about to be committed without a content.
+    pub(in super::super) fn predict_nothing(&mut self, now: Time, surface: WireId) -> Result<(), End> {
+        if self.is_typed_in(surface) { self.disturb_predictions(now) } else { Ok(()) }
+    }
+
+    /// Whether a surface is of the window that is typed in.
+    fn is_typed_in(&self, surface: WireId) -> bool {
+        let root = |surface| self.tree.above(surface).last().unwrap_or(surface);
+        let typing = self.state.predictions.typing.as_ref();
+        typing.is_some_and(|typing| root(typing.focus) == root(surface))
     }
 
     /// The app side will not answer these keys any more.

@@ -23,8 +23,8 @@ impl Fields {
     pub(crate) fn asked(&mut self, input: WireId, request: &str, args: &[WireArg]) {
         let field = self.0.entry(input).or_default();
         match (request, args) {
-            // It begins anew, with no purpose.
-            ("enable" | "disable" | "activate" | "deactivate" | "reset", _) => field.pending = false,
+            // It begins anew, with no purpose; version 1's `reset` is of what is composed in it.
+            ("enable" | "disable" | "activate" | "deactivate", _) => field.pending = false,
             ("set_content_type", [WireArg::Uint(hint), WireArg::Uint(purpose)]) => {
                 field.pending = hint & SENSITIVE != 0 || [PASSWORD, PIN].contains(purpose);
                 field.is_sensitive |= field.pending;
@@ -74,6 +74,16 @@ mod tests {
             assert!(fields.are_sensitive(), "not before the commit");
             fields.asked(INPUT, "commit", &[]);
             assert!(!fields.are_sensitive());
+        }
+    }
+
+    #[test]
+    fn what_was_composed_is_reset_and_the_field_is_sensitive_as_before() {
+        let mut fields = Fields::default();
+        content(&mut fields, 0, 8);
+        for request in ["commit_state", "reset", "commit_state"] {
+            fields.asked(INPUT, request, &[]);
+            assert!(fields.are_sensitive());
         }
     }
 

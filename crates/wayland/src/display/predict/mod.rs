@@ -67,7 +67,6 @@ impl Predictions {
     fn decide(&mut self, now: Time) {
         let oldest = self.typing.as_ref().and_then(Typing::oldest);
         self.when.decide(oldest.map(|at| now.since(at)));
-        self.looked = now;
     }
 
     /// What is to be drawn.

@@ -22,18 +22,26 @@ pub(crate) struct Typing {
     pub(crate) target: WireId,
     /// Contents of other surfaces of the window that answered keys, since the target did.
     astray: u32,
+    /// The last key that the target has answered.
+    answered: Option<KeyId>,
     modifiers: u8,
     group: u8,
     echo: Echo,
     /// Keys that are not answered, and when they were pressed.
     pending: VecDeque<(KeyId, Time)>,
-    /// Keys that a content was made after, and when they are late if that did not answer them: a caret that blinks
-    /// makes one, too.
-    settling: Option<(KeyId, Time)>,
+    settling: Option<Settling>,
     /// What is to be drawn.
     wanted: Option<Overlay>,
     /// What the predictor's figures were when they were last taken.
     counted: Figures,
+}
+
+/// Keys that contents were made after, and when they are late if those did not answer them: a caret that blinks makes
+/// one, too.
+#[derive(Clone, Copy, Debug)]
+struct Settling {
+    first: (KeyId, Time),
+    last: (KeyId, Time),
 }
 
 /// What a content of a surface of the window is.
@@ -55,6 +63,7 @@ impl Typing {
             focus,
             target: focus,
             astray: 0,
+            answered: None,
             modifiers: 0,
             group: 0,
             echo: Echo::new(),
@@ -90,11 +99,14 @@ impl Typing {
 
     /// Whose content that is, of another surface or of the target, which was made after the program had these keys.
     pub(crate) fn whose(&mut self, surface: WireId, answered: Option<KeyId>) -> Whose {
-        let answers = self.pending.front().is_some_and(|(id, _)| Some(*id) <= answered);
         if surface == self.target {
-            self.astray = if answers { 0 } else { self.astray };
+            // Another surface may have been shown before it for the same key.
+            if answered > self.answered {
+                (self.astray, self.answered) = (0, answered);
+            }
             return Whose::Target;
         }
+        let answers = self.pending.front().is_some_and(|(id, _)| Some(*id) <= answered);
         self.astray += u32::from(answers);
         if self.astray < ASTRAY {
             return Whose::Other;
@@ -108,14 +120,18 @@ impl Typing {
     pub(crate) fn content(&mut self, now: Time, content: &Content, damage: &Region, answered: Option<KeyId>) {
         let show = self.echo.content(now.since_start(), content, damage, Answered(answered));
         self.hear(show);
-        let is_open = self.settling.is_none() && self.echo.timeout().is_some();
-        if let Some(last) = answered.filter(|_| is_open) {
-            self.settling = Some((last, now + SETTLES));
-        }
     }
 
-    /// The program had been given these keys: how long after they were pressed that is known.
+    /// The program had been given these keys when it made what a surface of the window shows now: how long after they
+    /// were pressed that is known.
     pub(crate) fn answered(&mut self, now: Time, last: KeyId) -> impl Iterator<Item = Duration> {
+        if self.echo.timeout().is_some() {
+            let late = (last, now + SETTLES);
+            let settling = self.settling.get_or_insert(Settling { first: late, last: late });
+            if settling.last.0 < last {
+                settling.last = late;
+            }
+        }
         let count = self.pending.iter().take_while(|(id, _)| *id <= last).count();
         self.pending.drain(..count).map(move |(_, at)| now.since(at))
     }
@@ -141,8 +157,9 @@ impl Typing {
 
     /// It is `now`.
     pub(crate) fn passed(&mut self, now: Time) {
-        if let Some((last, _)) = self.settling.take_if(|(_, at)| *at <= now) {
-            self.late(now, last);
+        if let Some(Settling { first, last }) = self.settling.take_if(|it| it.first.1 <= now) {
+            self.settling = (first.0 < last.0).then_some(Settling { first: last, last });
+            self.late(now, first.0);
         }
         if self.echo.timeout().is_some_and(|at| at <= now.since_start()) {
             let show = self.echo.timeout_passed(now.since_start());
@@ -152,7 +169,7 @@ impl Typing {
 
     /// When [`Self::passed`] has something to do.
     pub(crate) fn timeout(&self) -> Option<Time> {
-        let settled = self.settling.map(|(_, at)| at);
+        let settled = self.settling.map(|it| it.first.1);
         self.echo.timeout().map(Time::new).into_iter().chain(settled).min()
     }
 
@@ -226,6 +243,32 @@ mod tests {
         assert_eq!(answer(&mut typing, CHILD, 5), Whose::Other, "it answers nothing");
         assert_eq!(answer(&mut typing, CHILD, 6), Whose::Moved);
         assert_eq!(typing.target, CHILD);
+    }
+
+    /// A child that is synchronised, or quicker, is shown before the surface that answers every key.
+    #[test]
+    fn a_child_that_is_shown_before_the_answer_is_not_predicted() {
+        let mut typing = typed(9);
+        for id in 1..=6 {
+            for (surface, whose) in [(CHILD, Whose::Other), (FOCUS, Whose::Target)] {
+                assert_eq!(typing.whose(surface, Some(KeyId(id))), whose);
+                let _ = typing.answered(Time::ZERO, KeyId(id)).count();
+            }
+        }
+    }
+
+    /// Two contents, neither of which shows its key, within the time that one is waited for.
+    #[test]
+    fn each_key_that_is_not_shown_settles() {
+        let mut typing = typed(3);
+        for (id, at) in [(1, 10), (2, 60), (3, 100)] {
+            let _ = typing.answered(Time::from_millis(at), KeyId(id)).count();
+        }
+        for at in [110, 200] {
+            assert_eq!(typing.timeout(), Some(Time::from_millis(at)));
+            typing.passed(Time::from_millis(at));
+        }
+        assert_eq!((typing.timeout(), typing.echo.timeout()), (None, None));
     }
 
     #[test]
