@@ -70,4 +70,4 @@ fn step(trunk: &mut Trunk, input: &mut Input<'_>, out: &mut Vec<u8>) -> bool {
 /// Strands that there are at most.
 const STRANDS: usize = 4 + 2 * MAX_MEETINGS;
 /// Bytes of all that can be due, with the head of a frame.
-const ANSWER: usize = MARK.len() + (3 * STRANDS + 1) * 9;
+const ANSWER: usize = MARK.len() + (4 * STRANDS + 1) * 9;

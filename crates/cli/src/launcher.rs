@@ -24,7 +24,7 @@ use wayferry_proto::trunk::MARK;
 use crate::error::{Error, SessionError};
 use crate::flags::{HostFlags, OwnFlags};
 use crate::host::launch;
-use crate::pass_on::{copy, output, system};
+use crate::pass_on::{Patient, copy, output, system};
 use crate::tell::print;
 use relay::Relay;
 use wayferry_host::clock::Clock;
@@ -194,8 +194,9 @@ fn share_stdio(mut session: Session, signals: &Signals) -> Result<u8, Error> {
     let mut display = Display::meet(caller, Some(Again::Trunk(trunk)), &session.name)?;
     let code = wait(&session.owner, session.heard, &mut display, signals)?;
     if let Some(Again::Trunk(trunk)) = &display.again {
+        // As long as its reader takes, as with ssh: a user who has enough says so by a signal.
         trunk.finish();
-        signals.wait_readable(&[trunk.over()], Some(LAST_WORDS))?;
+        signals.wait_readable(&[trunk.over()], None)?;
     }
     Ok(code)
 }
@@ -211,11 +212,12 @@ fn copy_stdio(
     let stdout = if is_free {
         // A thread that waits in `read` there ends with the process.
         drop(copy(io::stdin(), File::from(stdin))?);
-        output(stdout, io::stdout())?
+        output(stdout, Patient::of(io::stdout())?)?
     } else {
-        output(stdout, io::stderr())?
+        output(stdout, Patient::of(io::stderr())?)?
     };
-    let outputs = [stdout, output(stderr, io::stderr())?, output(notes, io::stderr())?];
+    let to_stderr = |from| output(from, Patient::of(io::stderr())?);
+    let outputs = [stdout, to_stderr(stderr)?, to_stderr(notes)?];
     let code = wait(&session.owner, session.heard, display, signals)?;
     for over in &outputs {
         signals.wait_readable(&[over.as_fd()], Some(LAST_WORDS))?;
@@ -323,7 +325,7 @@ fn wait(
 fn attend(host: &HostFlags, session: Session, display: &mut Display, signals: &Signals) -> Result<u8, Error> {
     let Session { owner, mut heard, environment, mut ends, .. } = session;
     if let Some(notes) = ends.pop() {
-        drop(output(notes, io::stderr())?);
+        drop(output(notes, Patient::of(io::stderr())?)?);
     }
     drop(ends);
     let mut program: Option<Program> = None;

@@ -1,12 +1,15 @@
 //! Copies what one descriptor gives to another, on a thread of its own.
 //!
 //! For descriptors that may block, as those of a user's terminal: nothing else waits for them. Invariant: both ends are
-//! given up when either is over.
+//! given up when either is over, but for a program's output, which is read to its end.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 
 use crate::error::{Error, SessionError};
 
@@ -49,7 +52,60 @@ fn pass_on(
     Ok(over)
 }
 
+/// A descriptor that is waited for. One that others have too may not block by itself: ssh makes its stdio so, and that
+/// of all who share it.
+pub(crate) struct Patient(OwnedFd);
+
+impl Patient {
+    /// Of one that stays open.
+    pub(crate) fn of(fd: impl AsFd) -> Result<Self, SessionError> {
+        fd.as_fd().try_clone_to_owned().map(Self).map_err(system("dup"))
+    }
+}
+
+impl Write for Patient {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match rustix::io::write(&self.0, bytes) {
+                Err(Errno::AGAIN) => drop(poll(&mut [PollFd::new(&self.0, PollFlags::OUT)], None)),
+                Err(Errno::INTR) => {}
+                written => return Ok(written?),
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Wraps what the system refuses.
 pub(crate) fn system(doing: &'static str) -> impl Fn(io::Error) -> SessionError {
     move |source| SessionError::System { doing, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ssh has made the user's stdout one that does not block.
+    #[test]
+    fn regression_what_a_slow_reader_does_not_take_at_once_is_lost() {
+        let ((give, take), (out, slow)) =
+            (UnixStream::pair().expect("a pair"), UnixStream::pair().expect("a pair"));
+        out.set_nonblocking(true).expect("it can be so");
+        let over = output(take.into(), Patient::of(&out).expect("a descriptor")).expect("a thread");
+        drop(out);
+        let said: Vec<u8> = (0..1_u32 << 18).flat_map(u32::to_ne_bytes).collect();
+        let writer = {
+            let (mut give, said) = (give, said.clone());
+            std::thread::spawn(move || give.write_all(&said))
+        };
+        let mut heard = Vec::new();
+        let mut slow = slow;
+        slow.read_to_end(&mut heard).expect("it is there");
+        assert!(heard == said, "{} of {} bytes", heard.len(), said.len());
+        writer.join().expect("it ends").expect("it is taken");
+        drop(over);
+    }
 }

@@ -77,13 +77,14 @@ pub(crate) fn run(own: &OwnFlags, flags: &SshFlags) -> Result<u8, Error> {
                 let again = ssh_again(own, &args.options, &args.destination, &name, false);
                 (Other::Command(again), Some(place))
             };
-            let lookup: Lookup = Box::new(move |port| configuration.addresses(port));
+            let question = configuration::question(own, &args.options, &args.destination);
+            let lookup: Lookup = Box::new(move |port| configuration.or_ask(question).addresses(port));
             let begun = begun.map(|begun| *begun);
             let meeting =
                 Meeting { socket, begun, login: false, quic: Some(lookup), standby: Some(listener) };
             let outcome = viewer.meet(meeting, again);
             leaving.tell(&outcome);
-            let finished = finish(&mut ssh, outcome, &signals);
+            let finished = finish(&mut ssh, outcome, output.as_ref(), &signals);
             if let Some(half) = &far_half {
                 half.fetch(own, &args.options, &args.destination);
             }
@@ -125,11 +126,16 @@ fn detached(own: &OwnFlags, args: &SshArgs, install: bool, signals: &Signals) ->
 }
 
 /// What the end of the session means.
-fn finish(ssh: &mut Program, outcome: Result<Outcome, SessionError>, signals: &Signals) -> Result<u8, Error> {
+fn finish(
+    ssh: &mut Program,
+    outcome: Result<Outcome, SessionError>,
+    output: Option<&Output>,
+    signals: &Signals,
+) -> Result<u8, Error> {
     match outcome {
         Ok(Outcome::Exit(code)) => {
             // What the program has written last may still be on its way through ssh.
-            ended_soon(ssh, signals)?;
+            ended_soon(ssh, output, signals)?;
             Ok(code)
         }
         Ok(Outcome::HostLeft) => {
@@ -139,13 +145,13 @@ fn finish(ssh: &mut Program, outcome: Result<Outcome, SessionError>, signals: &S
         Ok(Outcome::Stopped) => Ok(0),
         Ok(Outcome::ConnectionEnded(end)) => Err(SessionError::Compositor(end.to_string()).into()),
         // Most likely the other wayferry failed and has said why on stderr, which ssh has passed on.
-        Err(error @ SessionError::Bootstrap(_)) => match ended_soon(ssh, signals)? {
+        Err(error @ SessionError::Bootstrap(_)) => match ended_soon(ssh, output, signals)? {
             Some(status) if status != 255 && status != 0 => Ok(status),
             _ => Err(error.into()),
         },
         // The program may have ended while nothing else came through: its launcher says so by its own end.
         Err(error @ (SessionError::NoSession(_) | SessionError::Lost(_))) => {
-            match ended_soon(ssh, signals)? {
+            match ended_soon(ssh, output, signals)? {
                 Some(status) if status != 255 => Ok(status),
                 _ => Err(error.into()),
             }
@@ -277,10 +283,17 @@ pub(crate) fn ssh_again(
     words
 }
 
-/// ssh's status if it ends within a moment.
-fn ended_soon(ssh: &mut Program, signals: &Signals) -> Result<Option<u8>, Error> {
-    signals.wait_readable(&[ssh.as_fd()], Some(SSH_PATIENCE))?;
-    Ok(ssh.status().map(exit_code))
+/// ssh's status if it ends within a moment, or once it has brought what the program has written.
+fn ended_soon(ssh: &mut Program, output: Option<&Output>, signals: &Signals) -> Result<Option<u8>, Error> {
+    loop {
+        let before = output.map(Output::beat);
+        signals.wait_readable(&[ssh.as_fd()], Some(SSH_PATIENCE))?;
+        let status = ssh.status().map(exit_code);
+        let goes_on = output.zip(before).is_some_and(|(output, before)| output.goes_on(before));
+        if status.is_some() || !goes_on {
+            return Ok(status);
+        }
+    }
 }
 
 /// How long ssh may take to end when it has no more to do.

@@ -25,6 +25,8 @@ pub(crate) struct SshArgs {
     pub(crate) force_tty: u8,
     /// Whether `-T` was given last.
     pub(crate) no_tty: bool,
+    /// Whether `-n` was given.
+    pub(crate) no_stdin: bool,
 }
 
 /// Options of ssh that take an argument (OpenSSH 6 to 10).
@@ -129,6 +131,7 @@ impl SshArgs {
             match letter {
                 b't' => self.force_tty = self.force_tty.saturating_add(1),
                 b'T' => self.no_tty = true,
+                b'n' => self.no_stdin = true,
                 _ if WITHOUT_ARGUMENT.contains(letter) => {}
                 _ => return Err(Error::usage(format!("ssh has no option `{}`", shown()))),
             }

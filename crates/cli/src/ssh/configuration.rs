@@ -78,6 +78,11 @@ impl Configuration {
         Self(String::from_utf8_lossy(&output).into_owned())
     }
 
+    /// What ssh prints now, if it has not told anything yet.
+    pub(crate) fn or_ask(self, question: Command) -> Self {
+        if self.0.is_empty() { Self::ask(question) } else { self }
+    }
+
     fn value(&self, key: &str) -> Option<&str> {
         let mut lines = self.0.lines();
         lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')).map(str::trim)
@@ -97,14 +102,20 @@ impl Configuration {
     }
 
     /// Whether ssh is to keep its stdin and stdout: the command has a terminal there, or may have one, or ssh itself
-    /// does without them.
+    /// does without them. In doubt it is.
     pub(crate) fn keeps_stdio(&self, args: &SshArgs) -> bool {
         let terminal = match self.value("requesttty") {
             Some(value) => ["true", "yes", "force"].contains(&value),
             None => args.force_tty > 0 && !args.no_tty,
         };
         let is = |key, value| self.value(key) == Some(value);
-        terminal || wants_terminal(args) || is("stdinnull", "yes") || is("forkafterauthentication", "yes")
+        // Older ones do not print what `-n` means.
+        let ssh_has_none = args.no_stdin || self.0.is_empty();
+        terminal
+            || ssh_has_none
+            || wants_terminal(args)
+            || is("stdinnull", "yes")
+            || is("forkafterauthentication", "yes")
     }
 }
 
@@ -144,12 +155,13 @@ mod tests {
             of(text).keeps_stdio(&SshArgs::parse(&words).expect("parses"))
         };
         assert!(!keeps("host foot", "requesttty auto\nstdinnull no\nforkafterauthentication no\n"));
-        assert!(!keeps("host foot", ""));
         assert!(!keeps("-T host foot", "requesttty false\n"));
+        assert!(keeps("host foot", ""), "ssh has told nothing");
+        assert!(keeps("-n host foot", "requesttty auto\n") && keeps("-vn host foot", "requesttty auto\n"));
         for value in ["true", "yes", "force"] {
             assert!(keeps("host foot", &format!("requesttty {value}\n")), "{value}");
         }
-        assert!(keeps("-t host foot", "") && keeps("-tt host foot", ""));
+        assert!(keeps("-t host foot", "port 22\n") && keeps("-tt host foot", "port 22\n"));
         assert!(keeps("host foot", "requesttty auto\nstdinnull yes\n"));
         assert!(keeps("host foot", "forkafterauthentication yes\n"));
     }

@@ -4,9 +4,11 @@
 //! read of the user's stdin while ssh may be asking there.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -14,15 +16,35 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::SSH_PATIENCE;
 use crate::error::Error;
-use crate::pass_on::{copy, output, system};
+use crate::pass_on::{Patient, copy, system};
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::trunk::Trunk;
 
 /// Where what the program writes goes.
 pub(super) struct Output {
     ends: [OwnedFd; 2],
-    /// Readable when all of it has been written.
+    /// Readable when all of it has been written, or has no reader any more.
     over: [UnixStream; 2],
+    beats: [Beat; 2],
+}
+
+/// How often writing has begun and ended: odd while it goes on.
+type Beat = Arc<AtomicU64>;
+
+/// Writes with a beat.
+struct Beating<W>(W, Beat);
+
+impl<W: Write> Write for Beating<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        let written = self.0.write(bytes);
+        self.1.fetch_add(1, Ordering::Relaxed);
+        written
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 impl Output {
@@ -33,8 +55,25 @@ impl Output {
     pub(super) fn new() -> Result<Self, Error> {
         let (from_stdout, stdout) = pipe()?;
         let (from_stderr, stderr) = pipe()?;
-        let over = [output(from_stdout, io::stdout())?, output(from_stderr, io::stderr())?];
-        Ok(Self { ends: [stdout, stderr], over })
+        let beats: [Beat; 2] = Default::default();
+        let [out, err] = beats.clone();
+        // Without a reader the pipe breaks, which the other machine is told.
+        let over = [
+            copy(File::from(from_stdout), Beating(Patient::of(io::stdout())?, out))?,
+            copy(File::from(from_stderr), Beating(Patient::of(io::stderr())?, err))?,
+        ];
+        Ok(Self { ends: [stdout, stderr], over, beats })
+    }
+
+    /// What has been written by now, for [`Output::goes_on`].
+    pub(super) fn beat(&self) -> [u64; 2] {
+        self.beats.each_ref().map(|beat| beat.load(Ordering::Relaxed))
+    }
+
+    /// Whether more has been written since, or a reader is waited for.
+    pub(super) fn goes_on(&self, since: [u64; 2]) -> bool {
+        let now = self.beat();
+        now != since || now.iter().any(|beat| beat % 2 == 1)
     }
 
     /// The ends into which it is written.
@@ -43,12 +82,19 @@ impl Output {
         Ok([stdout.try_clone()?, stderr.try_clone()?])
     }
 
-    /// ssh has ended: waits a moment until all has been written.
+    /// ssh has ended: waits until all has been written. A user who has enough says so by a signal.
     pub(super) fn finish(self, signals: &Signals) {
-        drop(self.ends);
-        for over in &self.over {
-            // A user who has enough says so by a signal.
-            let _ = signals.wait_readable(&[over.as_fd()], Some(SSH_PATIENCE));
+        let Self { ends, over, beats } = self;
+        drop(ends);
+        for (over, beat) in over.iter().zip(&beats) {
+            loop {
+                let before = beat.load(Ordering::Relaxed);
+                match signals.wait_readable(&[over.as_fd()], Some(SSH_PATIENCE)) {
+                    Ok(is_over) if is_over[0] => break,
+                    Ok(_) if before % 2 == 1 || beat.load(Ordering::Relaxed) != before => {}
+                    _ => break,
+                }
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use wayferry_proto::trunk::{self, MAX_PIECE, MEETING, NOTES, STDERR, STDIN, STDOUT};
+use wayferry_proto::trunk::{self, MAX_PIECE, MEETING, NOTES, STDERR, STDIN, STDOUT, TrunkError};
 
 use super::peer;
 
@@ -37,7 +37,7 @@ enum Order {
     Stdin(OwnedFd),
     /// Have the other end bring what is at the other end of this to the display.
     Open(OwnedFd),
-    /// End when all that the program has written has been passed on.
+    /// End when all that the program has written by now has been passed on.
     Finish,
 }
 
@@ -241,7 +241,7 @@ impl Work {
             if self.from.is_none() && self.ends.is_empty() {
                 return;
             }
-            let last = self.finishes && self.out.is_empty() && !self.is_read_from();
+            let last = self.finishes && self.out.is_empty() && !self.is_held_up();
             let ready = self.wait(last);
             if last && ready.is_empty() {
                 return;
@@ -305,10 +305,11 @@ impl Work {
         });
     }
 
-    /// Whether something is still to come from the program.
-    fn is_read_from(&self) -> bool {
-        let of = |strand| self.ends.get(&strand).is_some_and(|ends| ends.read.is_some());
-        self.to.is_some() && [STDOUT, STDERR, NOTES].into_iter().any(of)
+    /// Whether something that the program has written may wait for room: its reader at the display is slow.
+    fn is_held_up(&self) -> bool {
+        let reads = |strand| self.ends.get(&strand).is_some_and(|ends| ends.read.is_some());
+        let is_held_up = |strand| reads(strand) && !self.reads(strand);
+        self.to.is_some() && [STDOUT, STDERR, NOTES].into_iter().any(is_held_up)
     }
 
     /// What is ready: meetings before what the program writes.
@@ -360,7 +361,13 @@ impl Work {
         let Some(from) = &self.from else { return };
         let heard = match rustix::io::read(from, &mut *buffer) {
             Err(error) if is_transient(error) => return,
-            Ok(count @ 1..) => self.trunk.receive(&buffer[..count]).is_ok(),
+            Ok(count @ 1..) => match self.trunk.receive(&buffer[..count]) {
+                Ok(()) => true,
+                Err(error) => {
+                    self.complain(error);
+                    false
+                }
+            },
             Ok(0) | Err(_) => false,
         };
         if !heard {
@@ -372,6 +379,16 @@ impl Work {
             let _ = self.spoken.set(heard);
             self.unheard = None;
         }
+    }
+
+    /// At the display: says why nothing comes any more. No reader is waited for.
+    fn complain(&self, error: TrunkError) {
+        let stderr = self.ends.get(&STDERR).and_then(|ends| ends.write.as_ref());
+        let line = format!(
+            "note: something on the other machine writes into ssh's output ({error}): what the program reads and \
+             writes is lost from here on; does a login leave something running?\n"
+        );
+        let _ = stderr.map(|stderr| rustix::io::write(stderr, line.as_bytes()));
     }
 
     fn send(&mut self) {

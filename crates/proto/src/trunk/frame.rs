@@ -6,6 +6,7 @@
 //! end    01 strand 0                              the sender has no more for the strand
 //! room   02 strand bytes                          the receiver takes so many more
 //! open   03 strand 0                              a meeting begins
+//! stop   04 strand 0                              the receiver takes no more of what the program writes
 //! ```
 //! Strand and the number behind it are four bytes each, big-endian. Invariant: a decoder never buffers more than one
 //! frame beyond what it was given last, and in any pieces the same bytes give the same frames.
@@ -17,6 +18,7 @@ pub(super) enum Frame<'a> {
     End { strand: u32 },
     Room { strand: u32, bytes: u32 },
     Open { strand: u32 },
+    Stop { strand: u32 },
 }
 
 /// What a peer can do wrong on a trunk.
@@ -63,6 +65,7 @@ pub(super) fn put(out: &mut Vec<u8>, frame: Frame<'_>) {
         Frame::End { strand } => (END, strand, 0, &[][..]),
         Frame::Room { strand, bytes } => (ROOM, strand, bytes, &[][..]),
         Frame::Open { strand } => (OPEN, strand, 0, &[][..]),
+        Frame::Stop { strand } => (STOP, strand, 0, &[][..]),
     };
     debug_assert!(payload.len() <= MAX_PIECE);
     out.push(kind);
@@ -100,6 +103,7 @@ impl Decoder {
             (END, 0) => Frame::End { strand },
             (ROOM, 1..) => Frame::Room { strand, bytes: number },
             (OPEN, 0) => Frame::Open { strand },
+            (STOP, 0) => Frame::Stop { strand },
             _ => return Err(TrunkError::WrongFrame { kind, number }),
         };
         self.at += HEAD;
@@ -150,6 +154,7 @@ const DATA: u8 = 0;
 const END: u8 = 1;
 const ROOM: u8 = 2;
 const OPEN: u8 = 3;
+const STOP: u8 = 4;
 
 #[cfg(test)]
 mod tests {
@@ -184,6 +189,7 @@ mod tests {
             Frame::Room { strand: 1, bytes: u32::MAX },
             Frame::Data { strand: 0, payload: b"x" },
             Frame::End { strand: 2 },
+            Frame::Stop { strand: 3 },
         ];
         let each: Vec<Vec<u8>> = frames.into_iter().map(bytes).collect();
         let all = each.concat();
@@ -196,7 +202,7 @@ mod tests {
     fn what_is_no_frame_is_refused() {
         let frame = |kind: u8, number: u32| [&[kind, 0, 0, 0, 1][..], &number.to_be_bytes()].concat();
         for (kind, number) in
-            [(DATA, 0), (DATA, PIECE + 1), (END, 1), (ROOM, 0), (OPEN, 1), (4, 0), (255, 255)]
+            [(DATA, 0), (DATA, PIECE + 1), (END, 1), (ROOM, 0), (OPEN, 1), (STOP, 1), (5, 0), (255, 255)]
         {
             let refused = Err(TrunkError::WrongFrame { kind, number });
             assert_eq!(decode(&[&frame(kind, number)]), refused);
@@ -229,7 +235,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_frames_or_refused_and_little_is_kept(
-            pieces in proptest::collection::vec(proptest::collection::vec(0..4u8, 0..64), 0..64),
+            pieces in proptest::collection::vec(proptest::collection::vec(0..5u8, 0..64), 0..64),
         ) {
             let mut decoder = Decoder::default();
             'all: for piece in pieces {

@@ -55,8 +55,11 @@ struct Strand {
     queue: VecDeque<u8>,
     /// Bytes at the front of the queue for which the peer needed no room.
     free: usize,
-    /// The receiver is gone.
+    /// The receiver is gone, and whether the peer is yet to be told.
     discards: bool,
+    stops: bool,
+    /// The peer's receiver is gone.
+    unwanted: bool,
     /// The peer may say so much before it is given more room, and how much has been taken since it was.
     granted: u32,
     taken: u32,
@@ -76,8 +79,22 @@ impl Strand {
     fn new(window: u32, outgoing: Outgoing, hears: bool) -> Self {
         let queue = VecDeque::new();
         let (room, granted) = (window, window);
-        let (unopened, free, discards, taken) = (false, 0, false, 0);
-        Self { unopened, outgoing, room, hears, queue, free, discards, granted, taken, window }
+        let (unopened, free, taken) = (false, 0, 0);
+        let (discards, stops, unwanted) = (false, false, false);
+        Self {
+            unopened,
+            outgoing,
+            room,
+            hears,
+            queue,
+            free,
+            discards,
+            stops,
+            unwanted,
+            granted,
+            taken,
+            window,
+        }
     }
 
     /// Neither end says any more; something may wait here for its receiver.
@@ -144,6 +161,12 @@ impl Trunk {
                     None if strand < self.next => {}
                     None => return Err(TrunkError::WrongStrand { strand }),
                 },
+                Frame::Stop { strand } => {
+                    if self.end == End::Near || !OUTPUT.contains(&strand) {
+                        return Err(TrunkError::WrongStrand { strand });
+                    }
+                    self.strands.get_mut(&strand).into_iter().for_each(|strand| strand.unwanted = true);
+                }
                 Frame::Open { strand } => {
                     if self.end == End::Far || strand != self.next || self.is_full() {
                         return Err(TrunkError::WrongStrand { strand });
@@ -240,18 +263,23 @@ impl Trunk {
         }
     }
 
-    /// A strand's receiver is gone: all that comes is thrown away, and its sender not held up.
+    /// A strand's receiver is gone: all that comes is thrown away, and its sender not held up. What the program writes
+    /// is thrown away beside the program, once the peer has heard of that.
     pub fn discard(&mut self, strand: u32) {
         let count = self.strands.get(&strand).map_or(0, |strand| strand.queue.len());
         self.take(strand, count);
-        self.strands.get_mut(&strand).into_iter().for_each(|strand| strand.discards = true);
+        let stops = self.end == End::Near && OUTPUT.contains(&strand);
+        if let Some(strand) = self.strands.get_mut(&strand).filter(|strand| !strand.discards) {
+            (strand.discards, strand.stops) = (true, stops);
+        }
     }
 
     /// How much may be sent on a strand now, in one piece.
     pub fn room(&self, strand: u32) -> usize {
         let strand = self.strands.get(&strand);
         let strand = strand.filter(|strand| strand.outgoing == Outgoing::Open && !strand.unopened);
-        strand.map_or(0, |strand| (strand.room as usize).min(MAX_PIECE))
+        strand
+            .map_or(0, |strand| if strand.unwanted { MAX_PIECE } else { MAX_PIECE.min(strand.room as usize) })
     }
 
     /// Whether a strand may be sent on, now or later.
@@ -259,10 +287,11 @@ impl Trunk {
         self.strands.get(&strand).is_some_and(|strand| strand.outgoing == Outgoing::Open)
     }
 
-    /// Sends this, which is no longer than [`Trunk::room`].
+    /// Sends this, which is no longer than [`Trunk::room`]; nothing where nobody takes it.
     pub fn send(&mut self, strand: u32, payload: &[u8], out: &mut Vec<u8>) {
         debug_assert!(payload.len() <= self.room(strand));
-        if let Some(said) = self.strands.get_mut(&strand).filter(|_| !payload.is_empty()) {
+        let said = self.strands.get_mut(&strand).filter(|said| !said.unwanted);
+        if let Some(said) = said.filter(|_| !payload.is_empty()) {
             said.room -= payload.len() as u32;
             put(out, Frame::Data { strand, payload });
         }
@@ -289,6 +318,9 @@ impl Trunk {
             if said.outgoing == Outgoing::Ending {
                 put(out, Frame::End { strand });
                 said.outgoing = Outgoing::Ended;
+            }
+            if std::mem::take(&mut said.stops) && said.hears {
+                put(out, Frame::Stop { strand });
             }
             if said.hears && said.taken >= said.window / GRANTS {
                 let bytes = std::mem::take(&mut said.taken);
@@ -330,6 +362,8 @@ pub const STDOUT: u32 = 1;
 pub const STDERR: u32 = 2;
 /// What the session tells its user.
 pub const NOTES: u32 = 3;
+/// What the program writes, and what is told with it.
+const OUTPUT: [u32; 3] = [STDOUT, STDERR, NOTES];
 /// The first meeting.
 pub const MEETING: u32 = 4;
 /// Meetings that there are at once; as many that are over may wait for their receivers.

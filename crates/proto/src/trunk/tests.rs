@@ -184,6 +184,24 @@ fn a_peer_that_breaks_the_rules_is_refused() {
     assert_eq!(refused(End::Near, &room), TrunkError::TooMuch { strand: MEETING });
     let many: Vec<_> = (5..100).map(|strand| Frame::Open { strand }).collect();
     assert_eq!(refused(End::Near, &many), wrong(MEETING + MAX_MEETINGS as u32));
+    assert_eq!(refused(End::Near, &[Frame::Stop { strand: STDOUT }]), wrong(STDOUT));
+    assert_eq!(refused(End::Far, &[Frame::Stop { strand: STDIN }]), wrong(STDIN));
+}
+
+#[test]
+fn what_has_no_reader_does_not_cross() {
+    let mut pair = Pair::new();
+    pair.say(1, STDOUT, usize::MAX);
+    pair.ends[0].discard(STDOUT);
+    pair.settle();
+    for _ in 0..10_000 {
+        assert_eq!(pair.ends[1].room(STDOUT), MAX_PIECE, "the program is not held up");
+        pair.say(1, STDOUT, usize::MAX);
+    }
+    assert!(pair.wires[0].len() < MAX_PIECE, "{} bytes", pair.wires[0].len());
+    pair.ends[1].end(STDOUT);
+    pair.settle();
+    assert!(pair.ends[0].is_heard(STDOUT));
 }
 
 proptest! {
@@ -220,7 +238,7 @@ proptest! {
     }
 
     #[test]
-    fn any_peer_is_survived(near in any::<bool>(), said in vec(vec(0..6u8, 0..40), 0..100)) {
+    fn any_peer_is_survived(near in any::<bool>(), said in vec(vec(0..7u8, 0..40), 0..100)) {
         let end = if near { End::Near } else { End::Far };
         let (mut trunk, mut out) = (Trunk::new(end), Vec::new());
         trunk.receive(MARK).expect("the mark");
