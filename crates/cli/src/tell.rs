@@ -101,6 +101,9 @@ pub(crate) fn no_room_in_stdout(source: std::io::Error) -> SessionError {
 /// Takes what happens in a session: tells the user in words, and `--events` as it is.
 pub(crate) fn reporter() -> Reporter {
     Reporter::new(|event| {
+        if let SessionEvent::FileDropped { name, .. } | SessionEvent::FileNotDropped { name, .. } = &event {
+            progress::end(name, &mut FILE.lock().unwrap_or_else(PoisonError::into_inner));
+        }
         with_sink(|sink| sink.report(&event));
         if VERBOSE.get().is_some_and(|level| *level > 1)
             && let Ok(text) = serde_json::to_string(&event)

@@ -77,7 +77,8 @@ impl Done<'_> {
     /// Tells of it, in place of what was told of this file, or of another.
     pub(super) fn show(&self, progress: &mut Option<Progress>) {
         let name = sanitize(self.name);
-        if let Some(progress) = progress.as_mut().filter(|it| it.name == name && it.done <= self.done) {
+        let is_of_this = |it: &&mut Progress| it.name == name && it.size == self.size && it.done <= self.done;
+        if let Some(progress) = progress.as_mut().filter(is_of_this) {
             progress.done = self.done;
             return progress.tell(self.others);
         }
@@ -85,6 +86,11 @@ impl Done<'_> {
         let new = progress.insert(Progress::new(&name, self.size));
         (new.done, new.from) = (self.done, self.done);
     }
+}
+
+/// The file of this name has ended: if it was told of that one, the line goes.
+pub(super) fn end(name: &str, progress: &mut Option<Progress>) {
+    drop(progress.take_if(|it| it.name == sanitize(name)));
 }
 
 /// The line goes.
@@ -142,5 +148,22 @@ mod tests {
             assert_eq!(progress.as_ref().map(|it| it.from), Some(from));
         }
         assert_eq!(progress.map(|it| it.name.clone()).as_deref(), Some("b\u{fffd}"));
+    }
+
+    #[test]
+    fn regression_a_file_is_told_to_be_as_far_as_the_one_before_of_its_name() {
+        let mut progress = None;
+        let done = |size, done| Done { name: "a\u{1b}", done, size, others: 0 };
+        done(100, 50).show(&mut progress);
+        // Larger than the first, and further at once than that was.
+        done(1000, 900).show(&mut progress);
+        assert_eq!(progress.as_ref().map(|it| (it.size, it.from)), Some((1000, 900)));
+        end("b", &mut progress);
+        assert!(progress.is_some(), "it is another that has ended");
+        end("a\u{1b}", &mut progress);
+        assert!(progress.is_none());
+        // As large as that one, and further.
+        done(1000, 950).show(&mut progress);
+        assert_eq!(progress.map(|it| it.from), Some(950));
     }
 }
