@@ -80,6 +80,8 @@ pub(crate) fn step(text: &str) {
 /// # Errors
 /// Stdout takes no more.
 pub(crate) fn print(bytes: &[u8]) -> Result<u8, Error> {
+    // Stdout may be the same terminal.
+    erase();
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(source) if source.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -165,13 +167,16 @@ pub(crate) fn last_words(error: &Error) {
     let (text, hint) = (error.to_string().replace('\n', " "), error.hint());
     with_sink(|sink| sink.write(&OwnEvent::Error { code: error.code(), text: &text, hint: &hint }));
     // The reader may be gone or slow: that is no trouble of this process.
-    let machine = machine();
-    let _ = std::io::stderr().write_all(format!("error: {machine}{text}\nhint: {hint}\n").as_bytes());
+    let (erasing, machine) = (progress::erasing(), machine());
+    let told = format!("{erasing}error: {machine}{text}\nhint: {hint}\n");
+    let _ = std::io::stderr().write_all(told.as_bytes());
     log(&format!("error: {text}"));
 }
 
 fn with_sink(write: impl FnOnce(&mut Sink)) {
     if let Some(sink) = EVENTS.get() {
+        // It may lead to the same terminal.
+        erase();
         write(&mut sink.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
@@ -287,7 +292,6 @@ fn machine() -> String {
 /// Writes a line to the log, and to the user if it is `shown`.
 fn tell_line(shown: bool, text: &str) {
     log(text);
-    erase();
     if shown {
         line(text);
     }
@@ -318,7 +322,7 @@ fn line(text: &str) {
     // ssh may have put the terminal into raw mode, where a line feed alone does not return to the first column.
     let end = if std::io::stderr().is_terminal() { "\r\n" } else { "\n" };
     // The reader may be gone or slow: that is no trouble of this process.
-    let _ = std::io::stderr().write_all(format!("{text}{end}").as_bytes());
+    let _ = std::io::stderr().write_all(format!("{}{text}{end}", progress::erasing()).as_bytes());
 }
 
 /// Where `--events` leads.

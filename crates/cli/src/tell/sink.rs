@@ -105,17 +105,18 @@ impl Sink {
     fn write_some(&self, bytes: &[u8]) -> usize {
         let written = match self.is_socket {
             true => rustix::net::send(&self.to, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL),
-            false if self.has_room() => rustix::io::write(&self.to, bytes),
+            false if has_room(&self.to) => rustix::io::write(&self.to, bytes),
             false => Ok(0),
         };
         written.unwrap_or(0)
     }
+}
 
-    fn has_room(&self) -> bool {
-        let mut fds = [PollFd::new(&self.to, PollFlags::OUT)];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::OUT)
-    }
+/// Whether a pipe or a terminal takes something now.
+pub(super) fn has_room(to: &impl AsFd) -> bool {
+    let mut fds = [PollFd::new(to, PollFlags::OUT)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::OUT)
 }
 
 fn file_type(fd: &OwnedFd) -> Option<FileType> {
