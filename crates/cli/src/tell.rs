@@ -107,7 +107,9 @@ pub(crate) fn reporter() -> Reporter {
             progress::end(name, &mut FILE.lock().unwrap_or_else(PoisonError::into_inner));
         }
         with_sink(|sink| sink.report(&event));
-        if VERBOSE.get().is_some_and(|level| *level > 1)
+        // How far a file is has a line of its own, and would leave no room for notes.
+        if !matches!(event, SessionEvent::FileProgress { .. })
+            && VERBOSE.get().is_some_and(|level| *level > 1)
             && let Ok(text) = serde_json::to_string(&event)
         {
             step(&text);
