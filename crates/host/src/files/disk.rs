@@ -1,7 +1,10 @@
 //! Files on this machine's disk: kept as they come, and read to be given away.
 //!
 //! Disks wait, so this runs on threads of its own; bytes come and go through pipes. It knows no session. Invariants: a
-//! file appears under its name whole or not at all, never in place of another, and is its user's alone.
+//! file appears under its name whole or not at all, never in place of another, and is its user's alone. One exception:
+//! where a file system can neither link files nor rename them without replacing others (`edge/whole_file.rs`), a
+//! process that is killed between taking a name with an empty file and renaming to it leaves that empty file, and the
+//! whole one under its hidden name.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek};
@@ -11,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, CWD, OFlags};
+use rustix::io::Errno;
 use wayferry_proto::FileFate;
 use wayferry_proto::wire::VARINT_MAX;
 
@@ -54,7 +58,7 @@ fn keep_where(
     }
     let part = Part::new(place).map_err(fail(place))?;
     fill(&part, size, from, has_room)?;
-    publish(part, &name::usable(called), || has_room(size))
+    publish(part, &name::usable(called), has_room)
 }
 
 /// Writes `size` bytes that come, as far as there is room.
@@ -64,18 +68,9 @@ fn fill(
     from: OwnedFd,
     has_room: impl Fn(u64) -> Result<(), Trouble>,
 ) -> Result<(), Trouble> {
-    let fail = |error: io::Error| (fate_of(&error), format!("a file in `{}`: {error}", part.place.display()));
+    let fail = |error: io::Error| part.trouble(&error);
     let mut from = File::from(from);
-    let mut left = size;
-    while left > 0 {
-        // Others may have come since, and each has found the same room at its beginning.
-        has_room(left.min(PIECE))?;
-        let copied = io::copy(&mut (&mut from).take(left.min(PIECE)), &mut &part.file).map_err(fail)?;
-        left -= copied;
-        if copied == 0 {
-            break;
-        }
-    }
+    let left = part.write(&from, size, has_room)?;
     if left > 0 || from.read(&mut [0]).map_err(fail)? > 0 {
         return Err((FileFate::Broken, "not all of it came".to_owned()));
     }
@@ -86,16 +81,22 @@ fn fill(
 fn publish(
     mut part: Part<'_>,
     called: &str,
-    has_room: impl FnOnce() -> Result<(), Trouble>,
+    has_room: impl Fn(u64) -> Result<(), Trouble>,
 ) -> Result<PathBuf, Trouble> {
-    let fail = |error: io::Error| (fate_of(&error), format!("`{}`: {error}", part.place.display()));
     match part.put(called) {
-        Err(error) if part.hidden.is_none() && error.kind() != ErrorKind::AlreadyExists => {
-            has_room()?;
-            part.copied().and_then(|mut copy| copy.put(called)).map_err(fail)
+        Err(error) if part.hidden.is_none() && may_copy_have_it(&error) => {
+            let mut copy = part.copied(has_room)?;
+            copy.put(called).map_err(|error| copy.trouble(&error))
         }
-        result => result.map_err(fail),
+        result => result.map_err(|error| part.trouble(&error)),
     }
+}
+
+/// Whether a copy of a file may be given the name that itself was not, for this reason.
+fn may_copy_have_it(error: &io::Error) -> bool {
+    let in_vain = [Errno::NAMETOOLONG, Errno::NOSPC, Errno::DQUOT, Errno::ROFS];
+    error.kind() != ErrorKind::AlreadyExists
+        && Errno::from_io_error(error).is_none_or(|error| !in_vain.contains(&error))
 }
 
 /// Bytes that this user may still write to the disk of `place`.
@@ -133,13 +134,43 @@ impl<'a> Part<'a> {
         Ok(Self { place, file, hidden: Some(path) })
     }
 
-    /// The same file with a hidden name.
-    fn copied(&self) -> io::Result<Self> {
-        let copy = Self::hidden(self.place)?;
-        (&self.file).rewind()?;
-        io::copy(&mut &self.file, &mut &copy.file)?;
-        settle(&copy.file)?;
+    /// The same file with a hidden name, as far as there is room.
+    fn copied(&self, has_room: impl Fn(u64) -> Result<(), Trouble>) -> Result<Self, Trouble> {
+        let fail = |error: io::Error| self.trouble(&error);
+        let size = self.file.metadata().map_err(fail)?.len();
+        has_room(size)?;
+        let copy = Self::hidden(self.place).map_err(fail)?;
+        (&self.file).rewind().map_err(fail)?;
+        if copy.write(&self.file, size, has_room)? > 0 {
+            return Err(fail(ErrorKind::UnexpectedEof.into()));
+        }
+        settle(&copy.file).map_err(fail)?;
         Ok(copy)
+    }
+
+    /// Writes `size` bytes that come, as far as there is room; gives how many did not come.
+    fn write(
+        &self,
+        from: &File,
+        size: u64,
+        has_room: impl Fn(u64) -> Result<(), Trouble>,
+    ) -> Result<u64, Trouble> {
+        let mut left = size;
+        while left > 0 {
+            // Others may have come since, and each has found the same room at its beginning.
+            has_room(left.min(PIECE))?;
+            let copied = io::copy(&mut from.take(left.min(PIECE)), &mut &self.file)
+                .map_err(|error| self.trouble(&error))?;
+            left -= copied;
+            if copied == 0 {
+                break;
+            }
+        }
+        Ok(left)
+    }
+
+    fn trouble(&self, error: &io::Error) -> Trouble {
+        (fate_of(error), format!("a file in `{}`: {error}", self.place.display()))
     }
 
     /// Gives it its name, or the next that is free.
@@ -312,31 +343,59 @@ mod tests {
             part
         };
         drop(part("gone"));
-        let second = publish(part("second"), "a", || unreachable!("it is named")).expect("a name");
+        let second = publish(part("second"), "a", |_| unreachable!("it is named")).expect("a name");
         assert_eq!((fs::read(&second).expect("read"), second), (b"second".into(), dir.path().join("a (2)")));
         assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 2);
     }
 
     /// What is opened elsewhere cannot be linked here (EXDEV), and so it is where `/proc` has gone meanwhile.
+    fn elsewhere<'a>(place: &'a Path, bytes: &[u8]) -> Part<'a> {
+        let file = rustix::fs::memfd_create("elsewhere", rustix::fs::MemfdFlags::CLOEXEC);
+        let mut file = File::from(file.expect("memory"));
+        file.write_all(bytes).expect("written");
+        Part { place, file, hidden: None }
+    }
+
     #[test]
     fn regression_a_file_that_cannot_be_linked_at_its_end_is_lost() {
         let dir = RuntimeDir::private().expect("a directory");
         fs::write(dir.path().join("a"), "first").expect("written");
-        let elsewhere = || {
-            let file = rustix::fs::memfd_create("elsewhere", rustix::fs::MemfdFlags::CLOEXEC);
-            let mut file = File::from(file.expect("memory"));
-            file.write_all(b"second").expect("written");
-            Part { place: dir.path(), file, hidden: None }
-        };
-        let full = publish(elsewhere(), "a", || Err((FileFate::NoSpace, "full".to_owned())));
+        let elsewhere = || elsewhere(dir.path(), b"second");
+        let full = publish(elsewhere(), "a", |_| Err((FileFate::NoSpace, "full".to_owned())));
         assert_eq!(full.map_err(|trouble| trouble.0), Err(FileFate::NoSpace));
-        let second = publish(elsewhere(), "a", || Ok(())).expect("a copy");
+        let second = publish(elsewhere(), "a", |_| Ok(())).expect("a copy");
         assert_eq!(
             (fs::read(&second).expect("read"), &second),
             (b"second".into(), &dir.path().join("a (2)"))
         );
         assert_eq!(fs::metadata(&second).expect("there").permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 2);
+    }
+
+    #[test]
+    fn regression_a_copy_takes_the_last_of_the_disk() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let size = 2 * PIECE + 1;
+        let bytes = vec![1; usize::try_from(size).expect("a few")];
+        let asked = std::cell::RefCell::new(Vec::new());
+        // Others fill the disk before the last piece.
+        let has_room = |bytes: u64| {
+            asked.borrow_mut().push(bytes);
+            if bytes == 1 { Err((FileFate::NoSpace, "full".to_owned())) } else { Ok(()) }
+        };
+        let full = publish(elsewhere(dir.path(), &bytes), "a", has_room).map_err(|trouble| trouble.0);
+        assert_eq!((full, asked.take()), (Err(FileFate::NoSpace), vec![size, PIECE, PIECE, 1]));
+        assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 0);
+    }
+
+    #[test]
+    fn regression_a_file_is_copied_where_its_copy_can_have_the_name_no_more_than_itself() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let name = "a".repeat(256);
+        let part = elsewhere(dir.path(), b"text");
+        let kept = publish(part, &name, |_| unreachable!("no file system takes that name"));
+        assert_eq!(kept.map_err(|trouble| trouble.0), Err(FileFate::Failed));
+        assert_eq!(fs::read_dir(dir.path()).expect("read").count(), 0);
     }
 
     #[test]
