@@ -4,7 +4,7 @@
 //! private file before there is anything in it. A file system that can neither link files nor rename them without
 //! replacing others shows a new file empty for a moment.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -69,8 +69,18 @@ pub(crate) fn rename(hidden: &Path, path: &Path) -> io::Result<()> {
 
 /// Renames a file to a name that an empty one has taken before.
 fn rename_to_taken(hidden: &Path, path: &Path) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    fs::rename(hidden, path).inspect_err(|_| drop(fs::remove_file(path)))
+    let empty = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.metadata().ok();
+    fs::rename(hidden, path).inspect_err(|_| give_back(path, empty.as_ref()))
+}
+
+/// Removes the empty file that has taken a name, unless another program has written to it since, or put something in
+/// its place.
+fn give_back(path: &Path, empty: Option<&Metadata>) {
+    let there = fs::symlink_metadata(path).ok();
+    let same = |there: &Metadata, empty: &Metadata| (there.dev(), there.ino()) == (empty.dev(), empty.ino());
+    if there.zip(empty).is_some_and(|(there, empty)| same(&there, empty) && there.len() == 0) {
+        let _ = fs::remove_file(path);
+    }
 }
 
 #[cfg(test)]
@@ -107,5 +117,23 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).expect("a file"), "text");
         let (gone, free) = (dir.path().join("gone"), dir.path().join("free"));
         assert!(rename_to_taken(&gone, &free).is_err() && !free.exists(), "no empty file is left");
+    }
+
+    #[test]
+    fn regression_a_file_that_another_program_puts_under_a_taken_name_is_removed() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let [path, other] = ["path", "other"].map(|name| dir.path().join(name));
+        let take = || File::create_new(&path).and_then(|file| file.metadata()).expect("it is free");
+        let empty = take();
+        fs::write(&path, "text").expect("written");
+        give_back(&path, Some(&empty));
+        assert_eq!(fs::read_to_string(&path).expect("a file"), "text");
+        fs::write(&other, "").expect("written");
+        fs::rename(&other, &path).expect("renamed");
+        give_back(&path, Some(&empty));
+        assert!(path.exists(), "it is another, if an empty one");
+        fs::remove_file(&path).expect("removed");
+        give_back(&path, Some(&take()));
+        assert!(!path.exists());
     }
 }
