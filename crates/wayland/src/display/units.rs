@@ -252,6 +252,9 @@ impl Connection {
     fn lend_contents(&mut self, unit: &Unit, cost: usize) {
         let mut orders = Vec::new();
         self.list_orders(unit, &mut orders);
+        // The content that was is kept until another is painted.
+        let updates = orders.iter().flat_map(|(.., updates)| updates);
+        let cost = updates.map(|(_, update)| update.made()).fold(cost, usize::saturating_add);
         self.turn.room.lend = self.turn.room.lend.saturating_sub(cost);
         self.updates.lend(&orders, cost);
         let Config { workers, probe, .. } = &self.config;

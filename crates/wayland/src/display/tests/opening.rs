@@ -421,6 +421,26 @@ fn what_is_to_be_painted_waits_for_room_and_counts_while_it_is_painted() {
 }
 
 #[test]
+fn regression_a_content_that_is_made_to_paint_on_is_not_counted() {
+    let mut rig = Rig::new();
+    let (crew, surface) = (with_crew(&mut rig), rig.surface());
+    let mut draft = fresh(800, 700);
+    let bytes = 800 * 700 * 4;
+    for (first, salt) in [(1, 1), (4, 2)] {
+        parts(&mut draft, surface, first, noise(800, 700, salt))
+            .into_iter()
+            .for_each(|part| arrive(&mut rig, part));
+        name(&mut rig, surface, first + 2);
+        rig.work(Room::default());
+        lent(&mut rig, &crew);
+        // The second is painted on the first.
+        assert_eq!(rig.connection.painting() >= 2 * bytes, first == 1);
+        open_by(&mut rig, &crew);
+        assert_eq!(rig.connection.painting(), 0);
+    }
+}
+
+#[test]
 fn no_more_is_opened_than_there_is_memory_for_beside_what_is_painted() {
     let mut rig = Rig::new();
     let (crew, surface, other) = (with_crew(&mut rig), rig.surface(), rig.surface());
