@@ -2,8 +2,9 @@
 //!
 //! It is as if the program had made it when the worker is back: requests behind it are not read, nothing of the program
 //! leaves, and nothing that the commit says is done before. Meanwhile the content is the worker's, so what looks at it
-//! waits; what works on it has the comparison finished first. What is small, brings no memory of the program's, or
-//! waited in a queue before is compared in the turn (`commit`). Invariant: while a buffer is compared, no unit is made.
+//! waits; what works on it has the comparison finished first. What is small, brings no memory of the program's, waited
+//! in a queue before, or comes while no display is attached is compared in the turn (`commit`). Invariant: while a
+//! buffer is compared, no unit is made.
 
 use wayferry_pixels::Draft;
 
