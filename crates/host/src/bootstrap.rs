@@ -1,8 +1,7 @@
 //! How the two sides of `wayferry ssh` meet.
 //!
-//! ssh forwards a Unix socket from the remote machine to ours (`-R`); ssh's own stdio and terminal stay with the remote
-//! command, as the user expects of ssh. Carrying the bootstrap on ssh's stdio instead would take the terminal away from
-//! the command, and a second ssh connection would ask for the password twice. Over the forwarded socket the two sides
+//! On a strand of the trunk that ssh's stdio carries ([`wayferry_proto::trunk`]); where the remote command has a
+//! terminal, which must stay its own, on a Unix socket that ssh forwards from there to here (`-R`). The two sides
 //! exchange, line by line, their certificate fingerprints and the host's ticket; the same socket then becomes the
 //! byte-stream carrier. What ssh authenticated is thus what both pin. The secret that lets the display in is its own,
 //! and the ticket repeats it: so a display that comes on this socket need not wait for the ticket, and says its first

@@ -287,7 +287,7 @@ impl Trunk {
         self.strands.get(&strand).is_some_and(|strand| strand.outgoing == Outgoing::Open)
     }
 
-    /// Sends this, which is no longer than [`Trunk::room`]; nothing where nobody takes it.
+    /// Sends this, which is no longer than [`Trunk::room`]; nothing once the peer has said that it takes none.
     pub fn send(&mut self, strand: u32, payload: &[u8], out: &mut Vec<u8>) {
         debug_assert!(payload.len() <= self.room(strand));
         let said = self.strands.get_mut(&strand).filter(|said| !said.unwanted);
