@@ -76,7 +76,7 @@ fn a_ticket_works_once() {
     let mut host = host(&home, &[], &["tail", "-f", "/dev/null"]);
     let ticket = host.first_line();
     let mut first = attach(&sway, &[], &ticket);
-    until("the program", || (home.living().len() > 1).then_some(()));
+    host.happens("display-attached");
     fails(&mut attach(&sway, &[], &ticket), 28, "authentication failed");
     first.must_run();
     host.must_run();

@@ -194,9 +194,13 @@ fn share_stdio(mut session: Session, signals: &Signals) -> Result<u8, Error> {
     let mut display = Display::meet(caller, Some(Again::Trunk(trunk)), &session.name)?;
     let code = wait(&session.owner, session.heard, &mut display, signals)?;
     if let Some(Again::Trunk(trunk)) = &display.again {
-        // As long as its reader takes, as with ssh: a user who has enough says so by a signal.
         trunk.finish();
-        signals.wait_readable(&[trunk.over()], None)?;
+        if !signals.wait_readable(&[trunk.over()], Some(LAST_WORDS))?[0] {
+            // A program that goes on has its output. A reader may take long, as with ssh: a user who has enough says
+            // so by a signal.
+            trunk.leave();
+            signals.wait_readable(&[trunk.over()], None)?;
+        }
     }
     Ok(code)
 }

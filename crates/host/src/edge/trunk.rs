@@ -37,8 +37,10 @@ enum Order {
     Stdin(OwnedFd),
     /// Have the other end bring what is at the other end of this to the display.
     Open(OwnedFd),
-    /// End when all that the program has written by now has been passed on.
+    /// End when all that the program writes has been passed on.
     Finish,
+    /// The same of what it has written by now.
+    Leave,
 }
 
 impl Trunk {
@@ -102,6 +104,7 @@ impl Trunk {
             unheard: Some(unheard),
             spoken: Arc::clone(&spoken),
             finishes: false,
+            leaves: false,
         };
         std::thread::Builder::new().name("trunk".into()).spawn(move || {
             work.run();
@@ -140,9 +143,14 @@ impl Trunk {
         Ok(ours)
     }
 
-    /// It ends when the program's output has been passed on.
+    /// It ends when the program's output is over and has been passed on.
     pub fn finish(&self) {
         self.tell(Order::Finish);
+    }
+
+    /// It ends when what the program has written by now has been passed on, however long its reader takes.
+    pub fn leave(&self) {
+        self.tell(Order::Leave);
     }
 
     fn tell(&self, order: Order) {
@@ -219,6 +227,7 @@ struct Work {
     unheard: Option<UnixStream>,
     spoken: Arc<OnceLock<bool>>,
     finishes: bool,
+    leaves: bool,
 }
 
 /// What poll(2) is asked about.
@@ -241,7 +250,8 @@ impl Work {
             if self.from.is_none() && self.ends.is_empty() {
                 return;
             }
-            let last = self.finishes && self.out.is_empty() && !self.is_held_up();
+            let is_last = self.finishes && !self.is_read_from() || self.leaves && !self.is_held_up();
+            let last = is_last && self.out.is_empty();
             let ready = self.wait(last);
             if last && ready.is_empty() {
                 return;
@@ -264,6 +274,7 @@ impl Work {
                     }
                 }
                 Order::Finish => self.finishes = true,
+                Order::Leave => self.leaves = true,
             }
         }
     }
@@ -305,11 +316,20 @@ impl Work {
         });
     }
 
+    /// Whether something may come from the program.
+    fn is_read_from(&self) -> bool {
+        self.to.is_some() && self.outputs().next().is_some()
+    }
+
     /// Whether something that the program has written may wait for room: its reader at the display is slow.
     fn is_held_up(&self) -> bool {
-        let reads = |strand| self.ends.get(&strand).is_some_and(|ends| ends.read.is_some());
-        let is_held_up = |strand| reads(strand) && !self.reads(strand);
-        self.to.is_some() && [STDOUT, STDERR, NOTES].into_iter().any(is_held_up)
+        self.to.is_some() && self.outputs().any(|strand| !self.reads(strand))
+    }
+
+    /// The strands of what the program may yet write.
+    fn outputs(&self) -> impl Iterator<Item = u32> {
+        let is_read = |strand: &u32| self.ends.get(strand).is_some_and(|ends| ends.read.is_some());
+        [STDOUT, STDERR, NOTES].into_iter().filter(is_read)
     }
 
     /// What is ready: meetings before what the program writes.

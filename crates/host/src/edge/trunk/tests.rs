@@ -125,6 +125,22 @@ fn what_a_program_wrote_last_arrives_although_its_end_finishes() {
     poll(&mut over, None).expect("poll");
 }
 
+/// Its stdout stays open: another program has it.
+#[test]
+fn what_waits_for_a_slow_reader_arrives_although_its_end_leaves() {
+    let Rig { near, far, meeting, user, program: [_stdin, stdout, stderr, notes], .. } = Rig::start();
+    // More than the strand has room for, and no more than wait on both sides of it.
+    let text = "x".repeat(400_000);
+    say(&stdout, &text);
+    drop((stderr, notes));
+    far.leave();
+    hear(&user[0], &text);
+    assert!(is_over(&user[0]));
+    drop((far, meeting));
+    let mut over = [PollFd::from_borrowed_fd(near.over(), PollFlags::IN)];
+    poll(&mut over, None).expect("poll");
+}
+
 #[test]
 fn when_ssh_ends_all_ends() {
     let (ssh, link) = pair();
