@@ -22,6 +22,11 @@ impl Keyboard {
         self.press(RETURN);
     }
 
+    /// Presses the key of a small letter, and keeps it down for as long as the keyboard is there.
+    pub(crate) fn hold(&mut self, letter: char) {
+        self.0.act(&format!("hold {}", code(letter)));
+    }
+
     fn press(&mut self, code: usize) {
         self.0.act(&format!("key {code} 0"));
     }

@@ -7,6 +7,7 @@
 mod device;
 mod ferry;
 mod home;
+mod input_method;
 mod keyboard;
 mod picture;
 mod pointer;
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use ferry::{Halves, Pair, Session, attach, attach_to, free_address, host, sockets};
 pub(crate) use home::{Home, processes, unprivileged};
+pub(crate) use input_method::InputMethod;
 pub(crate) use keyboard::Keyboard;
 pub(crate) use picture::Picture;
 pub(crate) use pointer::Pointer;

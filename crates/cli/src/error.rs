@@ -37,6 +37,8 @@ pub(crate) enum Error {
     Install(Failure),
     /// A file was not sent or fetched.
     Transfer { name: String, why: String },
+    /// There is no screen that can be shown.
+    NoScreen { why: String },
     /// `wayferry-lab` cannot be started.
     NoLaboratory { source: io::Error },
     /// `doctor` found this many things without which no session is shown.
@@ -87,6 +89,7 @@ pub(crate) const CODES: &[(u8, &str)] = &[
     (88, "`wayferry` on the other machine does not run"),
     (89, "a file was not sent, or not fetched"),
     (90, "what shows X11 programs is missing or too old where the program should run"),
+    (91, "no screen of the other machine can be shown"),
     (126, "the program was found but cannot be run"),
     (127, "the program was not found"),
     (130, "interrupted by SIGINT"),
@@ -110,6 +113,7 @@ impl Error {
             Self::RemoteMissing { .. } => 72,
             Self::OwnCertificate(_) => 74,
             Self::NoLaboratory { .. } => 86,
+            Self::NoScreen { .. } => 91,
             Self::Config { .. } => 87,
             Self::RemoteBroken { .. } => 88,
             Self::Transfer { .. } => 89,
@@ -135,6 +139,10 @@ impl Error {
             Self::Transfer { .. } => {
                 "plain files cross that can be read and find room, while a display shows the session, unless either \
                  side was begun with `--files off`; a path to fetch begins in the home directory there"
+            }
+            Self::NoScreen { .. } => {
+                "sway, labwc and their like can be shown, GNOME and KDE cannot; install `labwc` there, or show single \
+                 programs with `wayferry ssh`"
             }
             Self::NoLaboratory { .. } => {
                 "the demo and the benches are in `wayferry-lab`: install it with `cargo install --path crates/lab`"
@@ -237,6 +245,7 @@ impl fmt::Display for Error {
             Self::Transfer { name, why } => {
                 write!(f, "`{}` did not arrive: {}", sanitize(name), sanitize(why))
             }
+            Self::NoScreen { why } => write!(f, "there is no screen to show: {}", sanitize(why)),
             Self::NoLaboratory { source } => write!(f, "cannot run `wayferry-lab`: {source}"),
             Self::RemoteMissing { binary, destination, .. } => {
                 write!(f, "`{}` was not found on `{}`", sanitize(binary), sanitize(destination))
@@ -290,6 +299,7 @@ mod tests {
             Error::RemoteBroken { binary: text(), destination: text() },
             Error::Ticket(text()),
             Error::Transfer { name: "x".into(), why: "y".into() },
+            Error::NoScreen { why: text() },
             Error::NoLaboratory { source: io::ErrorKind::NotFound.into() },
             Error::Unwell { failed: 2 },
             Error::Install(Failure::OtherMachine { here: text(), there: text() }),

@@ -22,6 +22,7 @@ use crate::error::{Error, SessionError};
 use crate::flags::{Gpu, HostFlags, OwnFlags, Switch};
 use crate::launcher;
 use crate::open_url;
+use crate::screen;
 use crate::session::{options, settings, trace_file};
 use crate::session_bus;
 use crate::tell::{self, notice};
@@ -64,7 +65,10 @@ pub(crate) fn run(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
 }
 
 /// What the session's program is.
-pub(crate) fn launch(host: &HostFlags) -> Launch {
+pub(crate) fn launch(own: &OwnFlags, host: &HostFlags) -> Launch {
+    if own.begin.screen {
+        return screen::launch(host);
+    }
     match (&host.shell_line, host.command.is_empty()) {
         (Some(line), _) => Launch::ShellLine(line.clone()),
         (None, false) => Launch::Command(host.command.clone()),
@@ -76,7 +80,9 @@ fn name(own: &OwnFlags, host: &HostFlags) -> Result<Named, SessionError> {
     if let Some(name) = &own.begin.name {
         return Named::claim(name, true);
     }
-    let program = host.shell_line.as_ref().map(OsString::from).or_else(|| host.command.first().cloned());
+    let none = || own.begin.screen.then(|| OsString::from(sessions::SCREEN));
+    let program =
+        host.shell_line.as_ref().map(OsString::from).or_else(|| host.command.first().cloned()).or_else(none);
     Named::claim(&sessions::name_of(program.as_deref()), false)
 }
 
@@ -88,7 +94,7 @@ fn listening(own: &OwnFlags, host: &HostFlags, address: SocketAddr) -> Result<u8
     let dir = RuntimeDir::new()?;
     let programs = Listener::new(&dir, own.begin.display.as_deref())?;
     let mut named = name(own, host)?;
-    let mut start = start(own, launch(host), &programs, &dir, &mut named)?;
+    let mut start = start(own, launch(own, host), &programs, &dir, &mut named)?;
     let sound = sound(own, &clock, &mut start.environment);
     let bus = bus(own, &start.environment);
     let identity = trust::host_identity(host)?;
@@ -151,7 +157,7 @@ fn serving(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
         // XDG_RUNTIME_DIR goes when its user logs out.
         None => Listener::unlocked(named.wayland())?,
     };
-    let mut start = start(own, launch(host), &programs, &dir, &mut named)?;
+    let mut start = start(own, launch(own, host), &programs, &dir, &mut named)?;
     offer_agent(&named, &mut start.environment);
     let sound = sound(own, &clock, &mut start.environment);
     let bus = bus(own, &start.environment);

@@ -177,7 +177,7 @@ fn start(own: &OwnFlags, host: &HostFlags, caller: Caller) -> Result<u8, Error> 
             let again = forwarded.kept_with(&session.name).map(Again::Forwarded);
             let mut display = Display::meet(both(socket).map_err(system("dup"))?, again, &session.name)?;
             if terminal {
-                return attend(host, session, &mut display, &signals);
+                return attend(own, host, session, &mut display, &signals);
             }
             copy_stdio(session, true, &mut display, &signals)
         }
@@ -326,7 +326,13 @@ fn wait(
 }
 
 /// Runs the program on the terminal, once a display is there.
-fn attend(host: &HostFlags, session: Session, display: &mut Display, signals: &Signals) -> Result<u8, Error> {
+fn attend(
+    own: &OwnFlags,
+    host: &HostFlags,
+    session: Session,
+    display: &mut Display,
+    signals: &Signals,
+) -> Result<u8, Error> {
     let Session { owner, mut heard, environment, mut ends, .. } = session;
     if let Some(notes) = ends.pop() {
         drop(output(notes, Patient::of(io::stderr())?)?);
@@ -340,7 +346,7 @@ fn attend(host: &HostFlags, session: Session, display: &mut Display, signals: &S
                 Notice::Exit(code) => return Ok(code),
                 Notice::Silent => display.meet_again(),
                 Notice::Shown if program.is_none() => {
-                    let launch = launch(host);
+                    let launch = launch(own, host);
                     program = Some(Program::start(&launch, &environment, Place::Foreground, None)?);
                 }
                 _ => {}

@@ -24,11 +24,13 @@ mod memory;
 mod open_url;
 mod pass_on;
 mod remote;
+mod screen;
 mod session;
 mod session_bus;
 mod ssh;
 mod status;
 mod tell;
+mod tethered;
 mod through;
 mod ticket_file;
 mod trace;
@@ -82,6 +84,8 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::Host(host) => host::run(&own, &host),
         Command::Attach(attach) => attach::run(&own, &attach),
         Command::Ssh(flags) => ssh::run(&own, &flags),
+        Command::Desktop(_) => Err(flags::bare_desktop()),
+        Command::Screen(flags) => screen::run(&flags),
         Command::Through(flags) => through::run(&own, &flags.words),
         Command::List(flags) => manage::list(&own, &flags),
         Command::Status(flags) => status::run(&own, &flags),
@@ -103,7 +107,7 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
             how.0.iter().for_each(wayferry_host::read_gpu_buffers);
             Ok(0)
         }
-        Command::SessionBus { configuration } => Err(session_bus::run(&configuration)),
+        Command::Tethered { parent, command } => tethered::run(parent, &command),
         Command::Man { to: None } => generate::man(),
         Command::Man { to: Some(folder) } => generate::man_to(&folder),
         Command::Completions { shell } => generate::completions(shell),

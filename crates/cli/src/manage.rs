@@ -79,7 +79,7 @@ pub(crate) fn detach(own: &OwnFlags, flags: DetachFlags) -> Result<u8, Error> {
 pub(crate) fn ticket(own: &OwnFlags, flags: TicketFlags) -> Result<u8, Error> {
     let request = match flags.revoke {
         true => Request::Revoke,
-        false => Request::Ticket { view: flags.view, good_for: flags.good_for },
+        false => Request::Ticket { view: flags.view, good_for: flags.good_for, page: flags.page },
     };
     order(own, flags.which.which, &request)
 }

@@ -102,8 +102,7 @@ mod tests {
             std::thread::spawn(move || give.write_all(&said))
         };
         let mut heard = Vec::new();
-        let mut slow = slow;
-        slow.read_to_end(&mut heard).expect("it is there");
+        (&slow).read_to_end(&mut heard).expect("it is there");
         assert!(heard == said, "{} of {} bytes", heard.len(), said.len());
         writer.join().expect("it ends").expect("it is taken");
         drop(over);

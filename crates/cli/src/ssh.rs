@@ -44,9 +44,12 @@ use stdio::Output;
 
 /// Runs `wayferry ssh`; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, flags: &SshFlags) -> Result<u8, Error> {
-    let (args, install) = (SshArgs::parse(&flags.words)?, flags.install_remote);
+    let (mut args, install) = (SshArgs::parse(&flags.words)?, flags.install_remote);
+    if own.begin.screen {
+        args.need_no_shell();
+    }
     let signals = Signals::new()?;
-    if own.begin.detached && args.command.is_empty() {
+    if own.begin.detached && args.command.is_empty() && !own.begin.screen {
         return Err(Error::usage("`--detached` needs a command: a shell needs a user"));
     }
     if own.begin.detached {
@@ -104,13 +107,9 @@ pub(crate) fn run(own: &OwnFlags, flags: &SshFlags) -> Result<u8, Error> {
 /// Starts a session without a display; ssh prints its name.
 fn detached(own: &OwnFlags, args: &SshArgs, install: bool, signals: &Signals) -> Result<u8, Error> {
     let attempt = || -> Result<u8, SessionError> {
+        let remote = remote_command(own, args, Road::Stdio, None);
         let mut command = Command::new(own.reach.ssh());
-        command.args(&args.options).arg("--").arg(&args.destination).arg(remote_command(
-            own,
-            args,
-            Road::Stdio,
-            None,
-        ));
+        command.args(&args.options).arg("--").arg(&args.destination).arg(remote);
         let program = own.reach.ssh().to_string_lossy().into_owned();
         let child = command.spawn().map_err(|source| SessionError::Program { program, source })?;
         let mut ssh = Program::watch(child, Place::Foreground)?;
@@ -236,6 +235,9 @@ pub(crate) fn remote_options(own: &OwnFlags) -> Vec<String> {
     }
     if own.begin.oneshot {
         words.push("--oneshot".into());
+    }
+    if own.begin.screen {
+        words.push("--screen".into());
     }
     match own.begin.xwayland {
         // As it was called when there was one way.

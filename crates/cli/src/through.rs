@@ -20,7 +20,7 @@ use wayferry_host::reconnect::Other;
 
 /// Runs the program at the other end of a command; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
-    let (command, program) = split(words)?;
+    let (command, program) = split(words, own.begin.screen)?;
     let signals = Signals::new()?;
     let viewer = Viewer::new(own, &signals)?;
     let mut all: Vec<OsString> = command.to_vec();
@@ -44,12 +44,13 @@ pub(crate) fn run(own: &OwnFlags, words: &[OsString]) -> Result<u8, Error> {
     finish(&mut child, result, &signals)
 }
 
-/// The command and the program, with `--` between them.
-fn split(words: &[OsString]) -> Result<(&[OsString], &[OsString]), Error> {
+/// The command and the program, with `--` between them; a whole screen needs no program.
+fn split(words: &[OsString], is_screen: bool) -> Result<(&[OsString], &[OsString]), Error> {
     let usage = || Error::usage("expected `through COMMAND ... -- PROGRAM ...`");
     let at = words.iter().rposition(|word| word == "--").ok_or_else(usage)?;
     match (&words[..at], &words[at + 1..]) {
-        ([], _) | (_, []) => Err(usage()),
+        ([], _) => Err(usage()),
+        (_, []) if !is_screen => Err(usage()),
         ([first, ..], _) if first.as_encoded_bytes().starts_with(b"-") => {
             Err(Error::usage(format!("`through` has no option `{}`", first.display())))
         }
@@ -98,11 +99,12 @@ mod tests {
     fn the_program_stands_behind_the_last_two_dashes() {
         let words: Vec<OsString> =
             ["kubectl", "exec", "pod", "--", "env", "--", "foot", "-a"].map(OsString::from).into();
-        let (command, program) = split(&words).expect("both");
+        let (command, program) = split(&words, false).expect("both");
         assert_eq!((command.len(), program), (5, &words[6..]));
         let option = ["--nope", "x", "--", "y"].map(OsString::from);
         for line in [&words[..3], &words[..4], &words[3..5], &option[..]] {
-            assert!(split(line).is_err(), "{line:?}");
+            assert!(split(line, false).is_err(), "{line:?}");
         }
+        assert!(split(&words[..4], true).is_ok_and(|(_, program)| program.is_empty()));
     }
 }

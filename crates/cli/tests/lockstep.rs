@@ -125,7 +125,7 @@ impl Ferry {
         while !self.stop.load(Ordering::Relaxed) {
             let now = Time::new(self.start.elapsed());
             let gone = self.read(now);
-            self.app.flush(now, app::Turn::Rest, &mut app::Credit::ENDLESS.clone(), &mut |_, _| None);
+            self.app.flush(now, app::Turn::Rest, &mut app::Credit::ENDLESS.clone(), &mut ());
             self.app.on_timeout(now);
             self.display.on_timeout(now);
             self.display.work(now, &mut display::Room::default());

@@ -25,11 +25,12 @@ pub use client::{
 };
 pub use clock::now;
 pub use compositor::{
-    ClientNumber, Clipboard, Commit, Config, Format, Frames, Global, Missing, Rect, Role, Stage, StageEvent,
-    Stamped, SurfaceId, Watch, Window,
+    ClientNumber, Clipboard, Commit, Config, Format, Frames, Global, Look, Missing, Rect, Role, Seen, Stage,
+    StageEvent, Stamped, SurfaceId, Watch, Window,
 };
 pub use font::Font;
 pub use image::{Difference, Image};
 pub use link::{Lane, LaneStats, Link, LinkConfig, LinkStats, Loss, Outage, Reorder, Trace, TraceError};
 pub use measure::{commits_per_second, freshness, key_latencies, percentile};
+pub use random::Random;
 pub use strip::Strip;

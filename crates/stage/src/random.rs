@@ -4,14 +4,17 @@
 
 /// A generator; see the module.
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
+    /// The sequence of this seed, from its begin.
+    pub fn new(seed: u64) -> Random {
         Random(seed)
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// The next number.
+    #[expect(clippy::should_implement_trait, reason = "it has no end")]
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut value = self.0;
         value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -20,7 +23,7 @@ impl Random {
     }
 
     /// Uniform in [0, 1).
-    pub(crate) fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 }

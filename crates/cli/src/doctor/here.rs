@@ -13,6 +13,7 @@ use super::check::Check;
 use crate::config;
 use crate::error::{self, Error, SessionError};
 use crate::flags;
+use crate::screen;
 use wayferry_host::GpuHow;
 use wayferry_host::carriers;
 use wayferry_host::clock::Clock;
@@ -46,7 +47,7 @@ pub(super) fn of_display(signals: &Signals) -> Result<Vec<Check>, Error> {
 
 /// What the side can use that has the programs.
 pub(super) fn of_programs() -> Vec<Check> {
-    vec![gpu(), video(), x11(), session_bus(), sound_of_programs()]
+    vec![gpu(), video(), screen(), x11(), session_bus(), sound_of_programs()]
 }
 
 /// What a `doctor` on another machine asks this one's.
@@ -267,6 +268,20 @@ fn video() -> Check {
             "this build has none: they cross as other pictures do, which takes a faster link",
             "build with the feature `video`",
         ),
+    }
+}
+
+/// What `wayferry desktop` would show.
+fn screen() -> Check {
+    const NAME: &str = "desktop";
+    match screen::look() {
+        Ok(Ok(what)) => Check::ok(NAME, what),
+        Ok(Err(why)) => Check::warn(
+            NAME,
+            format!("`wayferry desktop` has nothing to show: {why}"),
+            "install labwc or sway",
+        ),
+        Err(error) => Check::warn(NAME, error.to_string(), error::hint(&error)),
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use wayferry_net::quic::PageOrigin;
 
 use super::own::{BeginFlags, ReachFlags, ShowFlags, SideFlags};
 use super::values::{Role, parse_duration, parse_instant, parse_listen, parse_ports, parse_seconds};
@@ -45,6 +46,29 @@ pub(crate) struct ThroughFlags {
     /// The command, `--`, and the program with its arguments.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "COMMAND")]
     pub(crate) words: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DesktopFlags {
+    /// `ssh` or `through`, with what that takes.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WAY")]
+    pub(crate) words: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScreenFlags {
+    /// The socket of the compositor to look at first.
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) of: Option<PathBuf>,
+    /// Where this user's compositors have their sockets.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) runtime_dir: PathBuf,
+    /// Give this line to the user's shell instead of a command.
+    #[arg(long, conflicts_with = "command")]
+    pub(crate) shell_line: Option<String>,
+    /// What to run in it; its end is the end.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
@@ -166,8 +190,14 @@ pub(crate) struct TicketFlags {
     /// Seconds, or a number with s, m, h or d behind it.
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) good_for: Option<Duration>,
+    /// It is for a page from ORIGIN, such as http://localhost:8000, in a browser.
+    ///
+    /// From then on the session's port speaks WebTransport, too. The ticket names a certificate for it that browsers
+    /// pin, and which is valid for a week at least.
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) page: Option<PageOrigin>,
     /// Print none, and take back all that were printed and not used.
-    #[arg(long, conflicts_with_all = ["view", "good_for"])]
+    #[arg(long, conflicts_with_all = ["view", "good_for", "page"])]
     pub(crate) revoke: bool,
 }
 

@@ -62,6 +62,15 @@ pub(crate) enum Command {
     /// used where an address of the other side can be reached, otherwise everything goes through the command.
     #[command(override_usage = "wayferry through [OPTIONS] COMMAND ... -- PROGRAM ...", after_help = MORE)]
     Through(Box<ThroughFlags>),
+    /// Show the whole screen of another machine in one window
+    ///
+    /// That of a compositor that runs there and can be watched (sway, labwc, others made with wlroots), or one without
+    /// a monitor that is started for it, with COMMAND in it. Behind the word `desktop` stands what `ssh` or `through`
+    /// takes.
+    #[command(
+        override_usage = "wayferry desktop ssh [OPTIONS] [SSH OPTIONS] DESTINATION [COMMAND ...]\n       wayferry desktop through [OPTIONS] COMMAND ... -- [PROGRAM ...]"
+    )]
+    Desktop(DesktopFlags),
     /// Show a session that runs already, here or elsewhere, or that of a ticket
     #[command(after_help = MORE)]
     Attach(Box<AttachFlags>),
@@ -147,11 +156,17 @@ pub(crate) enum Command {
         /// With what.
         how: Gpu,
     },
-    /// Become the bus of a session, which is the parent.
+    /// Show a screen of this machine as a window of the session.
     #[command(hide = true)]
-    SessionBus {
-        /// The daemon's configuration.
-        configuration: std::path::PathBuf,
+    Screen(ScreenFlags),
+    /// Become a program that ends with the process that started it.
+    #[command(hide = true)]
+    Tethered {
+        /// That process.
+        parent: u32,
+        /// The program and its arguments.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<OsString>,
     },
     /// Print the manual page, or write it and one for each command.
     #[command(hide = true)]
@@ -286,6 +301,12 @@ impl Command {
             _ => none(),
         }
     }
+}
+
+/// `desktop` without what it is to reach the other machine by: [`order`] has taken it away otherwise.
+pub(crate) fn bare_desktop() -> Error {
+    let hint = "say how to get there, as in `wayferry desktop ssh user@host`".to_owned();
+    Error::Usage { what: "`desktop` stands before `ssh` or `through`".to_owned(), hint: Some(hint) }
 }
 
 /// What `--version` tells: the version, and what this build may not be able to do.

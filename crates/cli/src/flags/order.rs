@@ -62,7 +62,7 @@ impl Line {
 /// One of ssh's options lacks its argument.
 pub(super) fn arrange(words: Vec<OsString>, definition: &clap::Command) -> Result<Line, Error> {
     let takes_value = |word: &OsString| takes_value(definition, word);
-    let mut words = words.into_iter();
+    let mut words = words.into_iter().peekable();
     let program = words.next();
     let (mut own, mut name) = (Vec::new(), None);
     while let Some(word) = words.next() {
@@ -73,6 +73,13 @@ pub(super) fn arrange(words: Vec<OsString>, definition: &clap::Command) -> Resul
         } else {
             name = Some(word);
             break;
+        }
+    }
+    if name.as_ref().is_some_and(|name| name == "desktop") {
+        // It is the next word with an option.
+        if let Some(way) = words.next_if(|word| word == "ssh" || word == "through") {
+            own.push("--screen".into());
+            name = Some(way);
         }
     }
     let Some(name) = name else {

@@ -183,6 +183,9 @@ pub(crate) struct BeginFlags {
     pub(crate) share_audio: bool,
     #[command(flatten)]
     pub(crate) pixels: PixelFlags,
+    /// Show the whole screen: `wayferry desktop` says so.
+    #[arg(long, hide = true)]
+    pub(crate) screen: bool,
     /// Record what each program says to a file in DIR, without its pixels: a seed for the fuzz target `pair`.
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) record: Option<PathBuf>,

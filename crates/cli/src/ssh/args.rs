@@ -84,7 +84,16 @@ impl SshArgs {
 
     /// What the session is called there if that name is free and the user has not chosen another.
     pub(crate) fn session_name(&self, own: &OwnFlags) -> Option<String> {
-        own.begin.name.is_none().then(|| sessions::name_of(self.command_line().as_deref().map(OsStr::new)))
+        let line = self.command_line().or_else(|| own.begin.screen.then(|| sessions::SCREEN.to_owned()));
+        own.begin.name.is_none().then(|| sessions::name_of(line.as_deref().map(OsStr::new)))
+    }
+
+    /// Without a command there is no shell that could want a terminal.
+    pub(crate) fn need_no_shell(&mut self) {
+        if self.command.is_empty() {
+            self.options.push("-T".into());
+            self.no_tty = true;
+        }
     }
 
     /// The same words, behind `wayferry` and its own options.

@@ -29,16 +29,33 @@ pub(super) struct Output {
 }
 
 /// How often writing has begun and ended: odd while it goes on.
-type Beat = Arc<AtomicU64>;
+#[derive(Clone, Default)]
+struct Beat(Arc<AtomicU64>);
+
+impl Beat {
+    fn strike(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Whether more has been written since the count was `since`, or a reader is waited for.
+    fn goes_on(&self, since: u64) -> bool {
+        let now = self.count();
+        now != since || now % 2 == 1
+    }
+}
 
 /// Writes with a beat.
 struct Beating<W>(W, Beat);
 
 impl<W: Write> Write for Beating<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.1.fetch_add(1, Ordering::Relaxed);
+        self.1.strike();
         let written = self.0.write(bytes);
-        self.1.fetch_add(1, Ordering::Relaxed);
+        self.1.strike();
         written
     }
 
@@ -67,13 +84,12 @@ impl Output {
 
     /// What has been written by now, for [`Output::goes_on`].
     pub(super) fn beat(&self) -> [u64; 2] {
-        self.beats.each_ref().map(|beat| beat.load(Ordering::Relaxed))
+        self.beats.each_ref().map(Beat::count)
     }
 
     /// Whether more has been written since, or a reader is waited for.
     pub(super) fn goes_on(&self, since: [u64; 2]) -> bool {
-        let now = self.beat();
-        now != since || now.iter().any(|beat| beat % 2 == 1)
+        self.beats.iter().zip(since).any(|(beat, since)| beat.goes_on(since))
     }
 
     /// The ends into which it is written.
@@ -88,10 +104,10 @@ impl Output {
         drop(ends);
         for (over, beat) in over.iter().zip(&beats) {
             loop {
-                let before = beat.load(Ordering::Relaxed);
+                let before = beat.count();
                 match signals.wait_readable(&[over.as_fd()], Some(SSH_PATIENCE)) {
                     Ok(is_over) if is_over[0] => break,
-                    Ok(_) if before % 2 == 1 || beat.load(Ordering::Relaxed) != before => {}
+                    Ok(_) if beat.goes_on(before) => {}
                     _ => break,
                 }
             }

@@ -1,6 +1,6 @@
 //! Composition of surfaces into a picture: positions, transforms, scales, viewports; nearest sampling.
 //!
-//! Only for screenshots: nothing is drawn until somebody asks.
+//! Only for screenshots and looks: nothing is drawn until a caller asks.
 
 use wayland_server::protocol::wl_output::Transform;
 
@@ -29,12 +29,18 @@ impl State {
 
     /// A window or popup, with its subsurfaces, cut to its window geometry, at the output's scale.
     pub(crate) fn compose_window(&self, id: SurfaceId) -> Option<Image> {
+        let geometry = self.geometry(id);
+        self.compose_part(id, Rect::new(0, 0, geometry.width, geometry.height))
+    }
+
+    /// A part of that; it is `part` in the window geometry.
+    pub(crate) fn compose_part(&self, id: SurfaceId, part: Rect) -> Option<Image> {
         self.surface(id)?.shown.as_ref()?;
         let geometry = self.geometry(id);
         let scale = self.config.scale;
-        let size = (geometry.width.max(1) as u32 * scale, geometry.height.max(1) as u32 * scale);
+        let size = (part.width.max(1) as u32 * scale, part.height.max(1) as u32 * scale);
         let mut canvas = Image::new(size.0, size.1, 0);
-        self.draw_tree(&mut canvas, id, (-geometry.x, -geometry.y));
+        self.draw_tree(&mut canvas, id, (-geometry.x - part.x, -geometry.y - part.y));
         Some(canvas)
     }
 

@@ -64,6 +64,7 @@ pub(crate) fn run(
         }
         let _ = display.dispatch_clients(&mut state);
         state.collect_gone();
+        state.tell_looks();
         let now = clock::now();
         if real_time && now >= next_tick {
             state.tick(now);

@@ -16,6 +16,7 @@ use super::config::Config;
 use super::data::Origin;
 use super::event::{ClientNumber, Clipboard, Stamped, SurfaceId};
 use super::geometry::Rect;
+use super::look::Look;
 use super::pipe::{self, Bundle};
 use super::primary::PrimaryOrigin;
 use super::run::{self, Command};
@@ -139,15 +140,22 @@ impl Stage {
         })
     }
 
+    /// Looks at a part of a window, with its subsurfaces: in logical pixels from the corner of its window geometry.
+    pub fn look(&self, window: SurfaceId, part: Rect) -> Look {
+        self.ask(move |state| state.look(window, part))
+    }
+
     /// Presses or releases a key, by its evdev code; the serial of the event.
     pub fn key(&self, code: u32, pressed: bool) -> u32 {
         self.ask(move |state| state.key(code, pressed))
     }
 
-    /// Types a text, with Shift where needed; characters that the keymap (US) lacks are left out.
-    pub fn type_text(&self, text: &str) {
+    /// Types a text, with Shift where needed; characters that the keymap (US) lacks are left out. Gives the time right
+    /// before that, on [`crate::now`]'s clock.
+    pub fn type_text(&self, text: &str) -> Duration {
         let keys: Vec<_> = text.chars().filter_map(keys::key_of).collect();
         self.ask(move |state| {
+            let before = clock::now();
             for (code, shifted) in keys {
                 if shifted {
                     state.key(keys::SHIFTS[0], true);
@@ -158,7 +166,8 @@ impl Stage {
                     state.key(keys::SHIFTS[0], false);
                 }
             }
-        });
+            before
+        })
     }
 
     /// Commits a text by input method to the focused client; how many of its text inputs wanted one.

@@ -15,6 +15,7 @@ use super::data::DataState;
 use super::event::{ClientNumber, Role, StageEvent, SurfaceId};
 use super::ime::TextInput;
 use super::log::Log;
+use super::look::Looks;
 use super::output::XdgOutputResource;
 use super::primary::PrimaryState;
 use super::seat::Seat;
@@ -38,6 +39,7 @@ pub(crate) struct State {
     pub(crate) primary: PrimaryState,
     pub(crate) text_inputs: Vec<TextInput>,
     pub(crate) ticks: u64,
+    pub(crate) looks: Looks,
     gone: Gone,
     last_client: u64,
     last_surface: u64,
@@ -83,6 +85,7 @@ impl State {
             primary: PrimaryState::default(),
             text_inputs: Vec::new(),
             ticks: 0,
+            looks: Looks::default(),
             gone: Gone::default(),
             last_client: 0,
             last_surface: 0,

@@ -54,6 +54,7 @@ impl State {
 
     /// Takes a dead surface out of the tree.
     pub(crate) fn forget_child(&mut self, id: SurfaceId) {
+        self.looks.changed();
         for surface in self.surfaces.values_mut() {
             surface.stack.retain(|child| *child != id);
             surface.pending_stack.retain(|child| *child != id);
@@ -182,6 +183,7 @@ impl Dispatch<wl_subsurface::WlSubsurface, SurfaceId> for State {
     }
 
     fn destroyed(state: &mut State, _: ClientId, _: &wl_subsurface::WlSubsurface, id: &SurfaceId) {
+        state.looks.changed();
         let Some(sub) = state.surfaces.get_mut(id).and_then(|surface| surface.subsurface.take()) else {
             return;
         };

@@ -215,6 +215,7 @@ impl State {
 
     /// Makes an update what is shown.
     pub(crate) fn apply(&mut self, id: SurfaceId, update: Update) {
+        self.looks.changed();
         let Some(surface) = self.surfaces.get_mut(&id) else { return };
         for feedback in surface.feedback.drain(..) {
             feedback.discarded();

@@ -63,6 +63,33 @@ impl Demo {
         all. Try it: type here.\n\
         \n";
 
+    /// Width and height of a letter of the page.
+    pub const CELL: (u32, u32) = (12, 18);
+    /// Colour of the page where nothing is written.
+    pub const PAGE: u32 = 0xfff7_f3e8;
+    /// Rows of the page; after the last one it is empty and the first is next.
+    pub const ROWS: usize = 8;
+
+    /// Where a row of letters is in the window, from 0.
+    pub fn row(row: usize) -> Rect {
+        let top = PAPER.1 + 58 + row as i32 * ROW_STEP;
+        Rect::new(PAPER.0 + 20, top, PAPER.2 - 40, Demo::CELL.1 as i32)
+    }
+
+    /// What letters look like that are written in a row.
+    pub fn written(text: &str) -> Image {
+        let mut image = Image::new(Demo::CELL.0 * text.len() as u32, Demo::CELL.1, Demo::PAGE);
+        body().draw(&mut image, (0, 0), INK, text);
+        image
+    }
+
+    /// What the caret looks like behind the last letter.
+    pub fn caret() -> Image {
+        let mut image = Demo::written(" ");
+        image.fill_rect(0, 0, CARET_WIDTH, image.height() as i32, CARET);
+        image
+    }
+
     /// Runs until its frames are drawn, its window is closed or it is stopped.
     ///
     /// # Errors
@@ -99,6 +126,8 @@ struct Scene {
     log: Log,
     began: Duration,
     last_key: Option<Duration>,
+    /// Since when the caret stands where it is.
+    caret_moved: Duration,
     types_itself: bool,
     scripted: usize,
     next_scripted: Duration,
@@ -122,13 +151,13 @@ struct Log {
 
 impl Scene {
     fn new(window: Pane, demo: &Demo) -> Scene {
-        let (body, small) = (Font::new(2.0), Font::new(1.4));
+        let (body, small) = (body(), Font::new(1.4));
         let mut plain = Image::new(Demo::WIDTH, Demo::HEIGHT, 0);
         gradient(&mut plain, 0xff10_1b2e, 0xff1d_3350);
         Font::new(3.4).draw(&mut plain, (24, 24), 0xfff4_f7fa, &demo.name);
         small.draw(&mut plain, (24, 62), 0xff9f_b4cc, &demo.motto);
         small.draw(&mut plain, (Strip::WIDTH as i32 + 8, 3), 0xff5c_7290, "< frame code");
-        card(&mut plain, PAPER, 10, 0xfff7_f3e8);
+        card(&mut plain, PAPER, 10, Demo::PAGE);
         body.draw(&mut plain, (PAPER.0 + 20, PAPER.1 + 16), 0xffb0_5a3c, "Letter from the other side");
         plain.fill_rect(PAPER.0 + 20, PAPER.1 + 42, PAPER.2 - 40, 2, 0xffe4_dcc8);
         card(&mut plain, TERMINAL, 10, 0xff0a_1120);
@@ -145,6 +174,7 @@ impl Scene {
             log: Log { random: Random::new(3), lines: VecDeque::new(), next: Duration::ZERO, written: 0 },
             began: crate::now(),
             last_key: None,
+            caret_moved: Duration::ZERO,
             types_itself: demo.types_itself,
             scripted: 0,
             next_scripted: Duration::from_millis(400),
@@ -207,6 +237,7 @@ impl Scene {
 
     fn type_character(&mut self, character: char) {
         self.clear_caret();
+        self.caret_moved = crate::now() - self.began;
         let last = self.page.lines.len() - 1;
         match character {
             '\u{8}' => self.page.backspace(),
@@ -214,7 +245,7 @@ impl Scene {
             ' '..='~' => self.page.push(character),
             _ => return,
         }
-        if self.page.lines.len() > PAGE_LINES {
+        if self.page.lines.len() > Demo::ROWS {
             self.page.lines = vec![self.page.lines.pop().unwrap_or_default()];
             self.restore(Rect::new(PAPER.0, PAPER.1 + 50, PAPER.2, PAPER.3 - 60));
             self.damage.push(Rect::new(PAPER.0, PAPER.1 + 50, PAPER.2, PAPER.3 - 60));
@@ -233,17 +264,18 @@ impl Scene {
 
     /// Draws a line of the page; gives its place and where its text ends.
     fn draw_line(&mut self, row: usize) -> (Rect, i32) {
-        let line = self.line_area(row);
+        let line = Demo::row(row);
         self.restore(line);
         let text = self.page.lines[row].clone();
-        let end = self.body.draw(&mut self.image, (line.x, line.y + 2), INK, &text);
+        let end = self.body.draw(&mut self.image, (line.x, line.y), INK, &text);
         (line, end)
     }
 
     fn draw_caret(&mut self, time: Duration) {
         let caret = self.caret();
-        let lit = time.as_millis() % 1000 < 600;
-        let colour = if lit { 0xffb0_5a3c } else { 0xfff7_f3e8 };
+        // It does not blink while it moves.
+        let lit = time.saturating_sub(self.caret_moved).as_millis() % 1000 < 600;
+        let colour = if lit { CARET } else { Demo::PAGE };
         if self.image.pixel(caret.x as u32, caret.y as u32) != Some(colour) {
             self.image.fill_rect(caret.x, caret.y, caret.width, caret.height, colour);
             self.damage.push(caret);
@@ -258,9 +290,9 @@ impl Scene {
 
     fn caret(&self) -> Rect {
         let row = self.page.lines.len() - 1;
-        let line = self.line_area(row);
-        let x = line.x + self.page.lines[row].len() as i32 * self.body.advance + 1;
-        Rect::new(x, line.y + 1, 3, self.body.height)
+        let line = Demo::row(row);
+        let x = line.x + self.page.lines[row].len() as i32 * self.body.advance;
+        Rect::new(x, line.y, CARET_WIDTH, line.height)
     }
 
     fn draw_ferry(&mut self, time: Duration) {
@@ -300,13 +332,6 @@ impl Scene {
         let x = area.x + (20 - text.len() as i32) * self.small.advance;
         self.small.draw(&mut self.image, (x, area.y), 0xff6f_c3ff, &text);
         self.damage.push(area);
-    }
-
-    /// Where a line of the page is.
-    fn line_area(&self, row: usize) -> Rect {
-        let height = self.body.height + 8;
-        let y = PAPER.1 + 56 + row as i32 * height;
-        Rect::new(PAPER.0 + 20, y, PAPER.2 - 40, height)
     }
 
     /// Puts the empty scene back in a rectangle.
@@ -360,12 +385,20 @@ impl Log {
     }
 }
 
+/// Letters of the page.
+fn body() -> Font {
+    Font::new(2.0)
+}
+
 /// x, y, width, height.
 const PAPER: (i32, i32, i32, i32) = (24, 88, 592, 284);
 const FERRY: (i32, i32, i32, i32) = (24, 388, 284, 188);
 const TERMINAL: (i32, i32, i32, i32) = (324, 388, 292, 188);
 const INK: u32 = 0xff2a_2e38;
-const PAGE_LINES: usize = 8;
+const CARET: u32 = 0xffb0_5a3c;
+const CARET_WIDTH: i32 = 3;
+/// From one row of the page to the next.
+const ROW_STEP: i32 = 26;
 const LINE_LENGTH: usize = 44;
 const LOG_LINES: usize = 9;
 const PAUSE_AFTER_KEY: Duration = Duration::from_secs(3);
