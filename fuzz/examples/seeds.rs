@@ -24,8 +24,8 @@ use wayferry_gpu::{Described, Fourcc, Modifier, Route};
 use wayferry_pixels::{Allowance, Compression, Draft, Encoder, Format, Layout, Region, Size};
 use wayferry_proto::wire::Writer;
 use wayferry_proto::{
-    Capabilities, Config, ConnectionId, Control, Header, HostTime, Listen, Session, Side, SurfaceId, Time,
-    Transmit, UnitHead, UpdateHeader, UpdateSeq,
+    Capabilities, Config, ConnectionId, Control, Header, HostTime, JointHeader, Label, Listen, Session, Side,
+    SurfaceId, Time, Transmit, UnitHead, UpdateHeader, UpdateSeq,
 };
 use wayferry_video::{Order, Quality, Rate};
 use wayferry_wayland::message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
@@ -140,6 +140,7 @@ fn wire_parser() -> Seeds {
     vec![
         ("app_talks", talk(Side::App)),
         ("display_talks", talk(Side::Display)),
+        ("app_repairs_two_updates", [talk(Side::App), joint()].concat()),
         ("hello", [&[DISPLAY][..], &operations(Session::new(Config::new(Side::App)))].concat()),
         ("header_update", header(Header::Update(UPDATE))),
         ("header_update_covering", header(Header::Update(COVERING))),
@@ -193,6 +194,19 @@ fn talk(side: Side) -> Vec<u8> {
     }
     let flag = if side == Side::App { DISPLAY } else { 0 };
     [&[flag | GREETED][..], &operations(session)].concat()
+}
+
+/// A sum of two updates on streams that say nothing, and then the first of them, but for its end.
+fn joint() -> Vec<u8> {
+    let mut body = Writer::new();
+    Header::Joint(JointHeader { number: 3, first: 40, row: 100, updates: 2 }).encode(&mut body);
+    body.varint(20).varint(70).varint(150).varint(0).varint(1).varint(90).raw(&[0x5A; 100]);
+    let mut update = Writer::new();
+    Header::Update(UPDATE).encode_labelled(Some(Label { number: 20, from: None }), &mut update);
+    update.raw(&[0; 60]);
+    let append =
+        |stream: u8, bytes: &[u8]| [&[0, stream][..], &(bytes.len() as u16).to_le_bytes(), bytes].concat();
+    [append(79, body.as_slice()), vec![5, 79], append(70, update.as_slice())].concat()
 }
 
 fn shuttle(from: &mut Session, to: &mut Session) {
@@ -721,7 +735,11 @@ fn echo() -> Seeds {
         ("ahead", ahead.clone()),
         ("late", [ahead.clone(), vec![4, 3, 4, 0, 7, 9]].concat()),
         ("painted", [ahead.clone(), painted.to_vec(), painted.to_vec()].concat()),
-        ("hinted", [vec![1, 5, 0, 16, 8, 16, 0], ahead.clone(), vec![5, 24, 16, 8, 16, 0, 5, 0, 0, 1, 1, 7]].concat()),
+        (
+            "hinted",
+            [vec![1, 5, 0, 16, 8, 16, 0], ahead.clone(), vec![5, 24, 16, 8, 16, 0, 5, 0, 0, 1, 1, 7]]
+                .concat(),
+        ),
         ("another", [ahead, vec![9, 1, 6, 0, 9, 0], typed(true, &words)].concat()),
         ("other_depth", [vec![5], typed(true, &words)].concat()),
     ]

@@ -4,7 +4,7 @@
 //! left over is one more.
 
 use wayferry_pixels::video;
-use wayferry_pixels::{Content, Decoder, Error, Format, Region, Size};
+use wayferry_pixels::{Content, Decoder, Error, Format, MAX_CHUNK_BODY, MAX_CHUNK_RECTS, Region, Size};
 
 use crate::Input;
 
@@ -32,6 +32,10 @@ pub fn run(data: &[u8]) {
         assert_eq!(video::split(&again, size), Ok((frames, Vec::new())), "not as they were");
         chunks = others.into_iter().copied().collect();
     }
+    let bodies = chunks.len() as u64 * MAX_CHUNK_BODY as u64;
+    let effort: u64 = chunks.iter().map(|chunk| Decoder::effort(size, chunk)).sum();
+    let most = 4 * MAX_CHUNK_RECTS as u64 * (size.rect().area() + (1 << 14));
+    assert!(effort <= bodies + chunks.len() as u64 * most, "more than can be listed");
     let (content, result) = apply(&before, &chunks);
     chunks.reverse();
     let (_, reversed) = apply(&before, &chunks);

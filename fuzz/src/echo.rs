@@ -77,7 +77,7 @@ impl World {
             5 => {
                 let rect = Rect::new(argument.into(), input.u8().into(), input.u8().into(), input.u8().into());
                 let purpose = if input.u8() % 8 == 7 { Purpose::Sensitive } else { Purpose::Normal };
-                self.echo.hint(rect, purpose)
+                self.echo.hint(&self.content, rect, purpose)
             }
             6 => self.echo.disturbed(),
             7 => {

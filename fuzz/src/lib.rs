@@ -29,10 +29,10 @@ mod twice;
 pub mod video;
 pub mod wayland_message;
 pub mod web;
-#[path = "../../crates/net/src/endpoint/web/capsules.rs"]
+#[path = "../../crates/net/src/http3/capsules.rs"]
 mod web_capsules;
 #[allow(dead_code, reason = "writing is for the endpoint")]
-#[path = "../../crates/net/src/endpoint/web/wire.rs"]
+#[path = "../../crates/net/src/http3/wire.rs"]
 mod web_wire;
 pub mod wire_parser;
 

@@ -12,7 +12,7 @@
 //! two laws, `pacing` the third number. Invariant: what it does is a function of the calls made to it.
 //!
 //! Beside it, and for any controller: [`metered`] tells what passes between it and noq, [`Meter`] makes figures of
-//! that.
+//! that; and [`transport()`] is how QUIC is set up wherever it is used.
 
 mod ack;
 mod base_rtt;
@@ -27,9 +27,11 @@ mod queue;
 mod rate;
 mod state;
 mod train;
+mod transport;
 mod window;
 
 pub use copa::{Copa, CopaFactory};
 pub use meter::{Figures, Meter};
 pub use metered::{Listener, Report, metered};
 pub use state::{Shared, State};
+pub use transport::{CONNECTION_WINDOW, MTU_MAX, STREAM_WINDOW, transport};

@@ -21,9 +21,8 @@ impl Echo {
     /// The content changed inside of `boxes`; the first `count` outstanding keys may have done it.
     pub(crate) fn changed(&mut self, content: &Content, boxes: &[Rect], count: usize) {
         let (Some(line), Some(caret)) = (&self.line, self.carets.present()) else {
-            self.searches = self.searches.saturating_add(1);
             // A film, perhaps; the caret is found again once a key is answered.
-            if count > 0 || self.searches <= MAX_SEARCHES {
+            if self.may_search() || count > 0 {
                 self.look(content, boxes, count);
             }
             return;
@@ -58,6 +57,22 @@ impl Echo {
         } else if count != 1 || !self.wrote_here(content, &actual, &touched) {
             self.look(content, boxes, count);
         }
+    }
+
+    /// The program has said where its caret is: is it there in this content? Where it is known to be, that is no news.
+    pub(crate) fn heed(&mut self, content: &Content) {
+        let Some(rect) = self.hint else { return };
+        if let (Some(line), Some(caret)) = (&self.line, self.carets.present()) {
+            self.hint = Some(rect).filter(|rect| line.corner(caret) != (rect.x, rect.y));
+        } else if self.may_search() {
+            self.line = self.carets.hinted(content, rect);
+        }
+    }
+
+    /// Whether the caret may be looked for once more before the next key.
+    fn may_search(&mut self) -> bool {
+        self.searches = self.searches.saturating_add(1);
+        self.searches <= MAX_SEARCHES
     }
 
     /// The first `count` keys did what was predicted.

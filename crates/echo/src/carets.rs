@@ -27,13 +27,19 @@ impl Carets {
 
     /// Looks for a caret where the program says that it is, and then in what changed.
     pub(crate) fn search(&mut self, content: &Content, boxes: &[Rect], hint: Option<Rect>) -> Option<Line> {
-        if let Some((caret, x, y)) = hint.and_then(|rect| find::hinted(content, rect)) {
-            return self.found(content, caret, x, y);
+        if let Some(line) = hint.and_then(|rect| self.hinted(content, rect)) {
+            return Some(line);
         }
         let places = self.known.iter().map(|caret| find::search(content, caret, boxes));
         let (at, (x, y)) = places.enumerate().find_map(|(at, place)| Some((at, place?)))?;
         self.known[..=at].rotate_right(1);
         self.open(content, x, y)
+    }
+
+    /// The program says that the caret is there: is it?
+    pub(crate) fn hinted(&mut self, content: &Content, rect: Rect) -> Option<Line> {
+        let (caret, x, y) = find::hinted(content, rect)?;
+        self.found(content, caret, x, y)
     }
 
     /// A key changed these: two such in a row show what the caret is.

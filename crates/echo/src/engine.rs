@@ -158,15 +158,17 @@ impl Echo {
         self.show()
     }
 
-    /// The program says that its caret is in `rect`, in pixels of the surface's buffer, and what its field is for.
-    pub fn hint(&mut self, rect: Rect, purpose: Purpose) -> Option<Show> {
-        (self.hint, self.searches) = (Some(rect), 0);
+    /// The program says that its caret is in `rect`, in pixels of the surface's buffer, and what its field is for. The
+    /// surface shows `content`; the caret may be in that, or in the next one.
+    pub fn hint(&mut self, content: &Content, rect: Rect, purpose: Purpose) -> Option<Show> {
         if purpose == Purpose::Sensitive {
             let show = self.forget();
             self.is_sensitive = true;
             return show;
         }
         self.is_sensitive = false;
+        self.hint = Some(rect);
+        self.heed(content);
         None
     }
 

@@ -114,12 +114,20 @@ fn underline(content: &Content, changed: Rect, x: u32, width: u32) -> Option<(Ca
 /// The caret in a rectangle that the program says it is in.
 pub(crate) fn hinted(content: &Content, rect: Rect) -> Option<(Caret, u32, u32)> {
     let height = rect.height;
-    if !(6..=64).contains(&height) {
+    if !(6..=64).contains(&height) || rect.width > height {
         return None;
     }
     let block = || solid(content, Kind::Block, rect).filter(|_| rect.width > BAR);
-    let bar = |width: u32| solid(content, Kind::Bar, Rect::new(rect.x, rect.y, width, height));
-    let below = || underline(content, rect, rect.x, rect.width).filter(|_| rect.width > BAR);
+    // A hollow block, as terminals have it without the keyboard, has sides and a top.
+    let ends_beside = |caret: &Caret, width: u32| {
+        [rect.y, rect.y + height - 1].iter().all(|y| pixel(content, rect.x + width, *y) != Some(caret.colour))
+    };
+    let bar = |width: u32| {
+        let found = solid(content, Kind::Bar, Rect::new(rect.x, rect.y, width, height));
+        found.filter(|(caret, ..)| ends_beside(caret, width))
+    };
+    let is_low = |(_, _, y): &(Caret, u32, u32)| (y - rect.y) * 2 >= height;
+    let below = || underline(content, rect, rect.x, rect.width).filter(|_| rect.width > BAR).filter(is_low);
     block().or_else(|| (1..=BAR).rev().find_map(bar)).or_else(below)
 }
 

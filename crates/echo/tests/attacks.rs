@@ -126,7 +126,7 @@ impl Stage {
             Input::Late(back) => self.echo.late(self.now, KeyId(self.last.saturating_sub((*back).into()))),
             Input::Hint(rect, is_sensitive) => {
                 let purpose = if *is_sensitive { Purpose::Sensitive } else { Purpose::Normal };
-                self.echo.hint(*rect, purpose)
+                self.echo.hint(&self.content, *rect, purpose)
             }
             Input::Resize(width, height, format) => {
                 let format = Format::ALL[usize::from(*format) % Format::ALL.len()];
@@ -263,6 +263,26 @@ fn a_film_is_not_searched_for_a_caret_while_no_key_is_typed() {
     film.fill(Rect::new(81, 163, 3, 9), 0xd3);
     film.fill(Rect::new(88, 160, 1, 16), 0xe3);
     assert!(shows(&mut film, 0), "the answer to a key shows it");
+}
+
+/// Each hint is a look at some pixels, of which a program may send thousands in a turn.
+#[test]
+fn hints_that_find_nothing_are_not_heeded_without_end() {
+    let mut film = Film::new(true);
+    film.key(28);
+    film.fill(film.content.size().rect(), 0x13);
+    let full = Region::full(film.content.size());
+    film.echo.content(film.now, &film.content, &full, Answered(Some(KeyId(film.last))));
+    let hint = |film: &mut Film, x: u32| {
+        film.echo.hint(&film.content, Rect::new(x, 160, 8, 16), Purpose::Normal);
+        // The strip of a line that was found.
+        film.echo.strip().is_some()
+    };
+    assert!((0..100).all(|x| !hint(&mut film, x)), "there is no caret");
+    film.fill(Rect::new(80, 160, 1, 16), 0xe3);
+    assert!(!hint(&mut film, 80), "it was heeded");
+    film.key(30);
+    assert!(hint(&mut film, 80), "after the next key it is");
 }
 
 /// `cargo test --release -p wayferry-echo --test attacks costs -- --ignored --nocapture`

@@ -40,6 +40,10 @@ impl Terminal {
         self.echo.content(now, &self.content, &damage, answered);
     }
 
+    fn hint(&mut self, rect: Rect, purpose: Purpose) {
+        self.echo.hint(&self.content, rect, purpose);
+    }
+
     fn now(&self) -> Duration {
         Duration::from_millis(200 * u64::from(self.typed))
     }
@@ -71,10 +75,38 @@ fn first_shown(terminal: &mut Terminal) -> Option<usize> {
 fn a_caret_that_is_told_of_need_not_be_learned() {
     let learned = first_shown(&mut Terminal::new()).expect("it is shown");
     let mut terminal = Terminal::new();
-    terminal.echo.hint(terminal.caret(), Purpose::Normal);
+    terminal.hint(terminal.caret(), Purpose::Normal);
     terminal.shown();
     let told = first_shown(&mut terminal).expect("it is shown");
     assert!(told < learned, "{told}, without a hint {learned}");
+}
+
+/// Programs say it before they show it, or after.
+#[test]
+fn a_caret_that_is_shown_already_is_found_at_once() {
+    let learned = first_shown(&mut Terminal::new()).expect("it is shown");
+    let mut terminal = Terminal::new();
+    assert_eq!(terminal.echo.strip(), None);
+    terminal.hint(terminal.caret(), Purpose::Normal);
+    assert!(terminal.echo.strip().is_some_and(|strip| strip.contains(terminal.caret())));
+    let told = first_shown(&mut terminal).expect("it is shown");
+    assert!(told < learned, "{told}, without a hint {learned}");
+}
+
+/// A terminal without the keyboard has a hollow block. Its left side is no bar, and its top no underline.
+#[test]
+fn regression_a_hollow_block_was_taken_for_a_bar_and_never_for_a_block_again() {
+    let learned = first_shown(&mut Terminal::new()).expect("it is shown");
+    let mut terminal = Terminal::new();
+    let Rect { x, y, width, height } = terminal.caret();
+    terminal.paint(Rect::new(x + 1, y + 1, width - 2, height - 2), 0x20);
+    terminal.shown();
+    terminal.hint(terminal.caret(), Purpose::Normal);
+    assert_eq!(terminal.echo.strip(), None);
+    terminal.paint(terminal.caret(), 0xe0);
+    terminal.shown();
+    let told = first_shown(&mut terminal).expect("it is shown");
+    assert!(told <= learned, "{told}, without a hint {learned}");
 }
 
 #[test]
@@ -82,7 +114,7 @@ fn a_hint_to_where_no_caret_is_changes_nothing() {
     let learned = first_shown(&mut Terminal::new());
     for rect in [Rect::new(40, 0, 8, 16), Rect::new(0, 0, 0, 0), Rect::new(u32::MAX, 5, 9, u32::MAX)] {
         let mut terminal = Terminal::new();
-        terminal.echo.hint(rect, Purpose::Normal);
+        terminal.hint(rect, Purpose::Normal);
         terminal.shown();
         assert_eq!(first_shown(&mut terminal), learned, "{rect:?}");
     }
@@ -93,11 +125,11 @@ fn a_sensitive_field_is_not_predicted_and_takes_all_that_was_learned() {
     let mut terminal = Terminal::new();
     let learned = first_shown(&mut terminal);
     terminal.typed = 0;
-    terminal.echo.hint(terminal.caret(), Purpose::Sensitive);
+    terminal.hint(terminal.caret(), Purpose::Sensitive);
     assert_eq!(first_shown(&mut terminal), None);
     let fresh = Terminal::new();
     terminal = Terminal { echo: terminal.echo, ..fresh };
-    terminal.echo.hint(Rect::default(), Purpose::Normal);
+    terminal.hint(Rect::default(), Purpose::Normal);
     terminal.shown();
     assert_eq!(first_shown(&mut terminal), learned, "as if nothing had been learned");
 }

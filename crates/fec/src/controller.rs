@@ -20,10 +20,26 @@ pub struct RepairController {
     link: Estimate,
     /// When the last report came.
     reported: Duration,
-    /// Packets, and those lost of them, since the queue began to stand.
-    standing: (f64, f64),
+    /// Of a queue that stands, or did when what is heard of now was sent.
+    standing: Option<Standing>,
+    /// Until when that is so.
+    heard_until: Duration,
+    /// A queue stood when the last report came.
+    queue_stands: bool,
     /// Until when loss is taken as congestion's own.
     congested_until: Duration,
+}
+
+/// What happened since a queue began to stand.
+#[derive(Clone, Debug)]
+struct Standing {
+    passed: Duration,
+    packets: f64,
+    lost: f64,
+    runs: f64,
+    /// The link as it was known before: what is lost now is compared with that, and not with what has been learned of
+    /// the same losses.
+    before: Estimate,
 }
 
 /// How the number of repair rows is chosen.
@@ -84,7 +100,8 @@ impl RepairController {
     /// A controller for a path of which no more is known than `prior`; values out of range are brought into it.
     pub fn new(mode: Mode, prior: LossPrior) -> Self {
         let link = Estimate::new(prior);
-        Self { mode, link, reported: Duration::ZERO, standing: (0.0, 0.0), congested_until: Duration::ZERO }
+        let (reported, heard_until, congested_until) = Default::default();
+        Self { mode, link, reported, standing: None, heard_until, queue_stands: false, congested_until }
     }
 
     /// Learns from a report that came at `now`.
@@ -94,17 +111,46 @@ impl RepairController {
         let runs = (report.runs as f64).clamp(lost.min(1.0), lost);
         let passed = now.saturating_sub(self.reported).min(LONGEST_STEP);
         self.reported = self.reported.max(now);
-        if !queue.is_standing() {
-            self.congested_until = Duration::ZERO;
-            self.standing = (0.0, 0.0);
+        self.queue_stands = queue.is_standing();
+        if self.queue_stands {
+            // A loss is known a round trip later, when the queue may be gone by it.
+            self.heard_until = now.saturating_add((queue.base_rtt + queue.delay) * 5 / 4);
         } else {
-            self.standing = (self.standing.0 + packets, self.standing.1 + lost);
-            if self.standing.1 > self.link.likely(self.standing.0, 3.0) + FEW {
-                self.congested_until = now.saturating_add(CONGESTED);
-                return;
+            self.congested_until = Duration::ZERO;
+        }
+        if now >= self.heard_until {
+            if let Some(standing) = self.standing.take().filter(|standing| standing.exceeds(2.0, 1.0)) {
+                self.link = standing.before;
             }
+        } else if self.exceeds(now, Standing { passed, packets, lost, runs, before: self.link.clone() }) {
+            return;
         }
         self.link.add(passed, packets, lost, runs);
+    }
+
+    /// Whether far more is lost while a queue stands than the link loses by itself; then what has been learned of it is
+    /// taken back. What goes on for long is learned nevertheless.
+    fn exceeds(&mut self, now: Duration, news: Standing) -> bool {
+        let standing = match self.standing.take() {
+            Some(standing) => standing.and(&news),
+            None => news,
+        };
+        let exceeds = standing.exceeds(3.0, FEW);
+        if !exceeds {
+            let is_long = standing.packets >= LONG_STANDING;
+            self.standing = Some(if is_long { Standing::after(self.link.clone()) } else { standing });
+            return false;
+        }
+        self.link = standing.before.clone();
+        if standing.packets < MANY || standing.passed < VERY_LONG_STANDING {
+            self.congested_until =
+                if self.queue_stands { now.saturating_add(CONGESTED) } else { Duration::ZERO };
+            self.standing = Some(standing);
+        } else {
+            self.link.add(standing.passed, standing.packets, standing.lost, standing.runs);
+            self.congested_until = Duration::ZERO;
+        }
+        true
     }
 
     /// How much repair to send for a block at `now`.
@@ -140,7 +186,7 @@ impl RepairController {
     /// Whether a queue stood when the last report came: what is lost then may be congestion's own, though it does not
     /// say so yet.
     pub fn is_queue_standing(&self) -> bool {
-        self.standing.0 > 0.0
+        self.queue_stands
     }
 
     /// The share of packets that the link loses, as far as is known, from 0 to 1.
@@ -156,6 +202,27 @@ impl RepairController {
     /// What the next connection on this path should begin with.
     pub fn export(&self) -> LossPrior {
         self.link.export()
+    }
+}
+
+impl Standing {
+    fn after(before: Estimate) -> Self {
+        Self { passed: Duration::ZERO, packets: 0.0, lost: 0.0, runs: 0.0, before }
+    }
+
+    fn and(self, news: &Self) -> Self {
+        Self {
+            passed: self.passed + news.passed,
+            packets: self.packets + news.packets,
+            lost: self.lost + news.lost,
+            runs: self.runs + news.runs,
+            before: self.before,
+        }
+    }
+
+    /// Whether more is lost than the link alone explains within so many deviations, and so many packets.
+    fn exceeds(&self, deviations: f64, few: f64) -> bool {
+        self.lost > self.before.conceivable(self.packets, deviations) + few
     }
 }
 
@@ -194,6 +261,14 @@ const FEW_ROWS: usize = 10;
 
 /// Losses that say nothing yet: one in a report of a few packets is more than any link explains.
 const FEW: f64 = 2.0;
+
+/// A link that loses as much as this many packets tell loses it by itself, whether a queue stands or not.
+const LONG_STANDING: f64 = 1000.0;
+
+/// What goes on for so long, and so many packets, is the link's own although it is more than was known: queues that
+/// overflow come and go.
+const VERY_LONG_STANDING: Duration = Duration::from_secs(10);
+const MANY: f64 = 1000.0;
 
 /// How long a report of congestion counts, unless one without a standing queue comes.
 const CONGESTED: Duration = Duration::from_secs(1);

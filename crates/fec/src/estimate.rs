@@ -101,6 +101,13 @@ impl Estimate {
         mean + deviations * (mean * (2.0 * self.mean_burst() - 1.0)).sqrt()
     }
 
+    /// The same, widened by how little may be known of the mean.
+    pub(crate) fn conceivable(&self, packets: f64, deviations: f64) -> f64 {
+        let likely = self.likely(packets, deviations);
+        let mean = self.likely(packets, 0.0);
+        mean + (likely - mean) * (1.0 + packets / self.evidence.packets).sqrt()
+    }
+
     /// Whether that holds for blocks of a few packets, whose repair costs a large part of their bytes: on a link that
     /// has never lost anything, sooner.
     pub(crate) fn is_clean_for_few(&self) -> bool {

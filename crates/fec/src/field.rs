@@ -11,6 +11,11 @@ pub(crate) fn coefficient(row: u8, column: usize) -> u8 {
     power_of(log(y) + ORDER - log(y ^ row))
 }
 
+/// One by an element that is not 0.
+pub(crate) fn reciprocal(element: u8) -> u8 {
+    power_of(ORDER - log(element))
+}
+
 /// The inverse of the square submatrix of these repair rows and source rows (`erased`): entry (i, j) at `i · m + j`
 /// turns the syndrome of `repair[j]` into its share of source row `erased[i]`.
 ///
@@ -50,7 +55,13 @@ fn power_of(exponent: u32) -> u8 {
     POWER[(exponent % ORDER) as usize]
 }
 
-/// The product of two elements, the long way: shift, add, reduce.
+/// The product of two elements.
+pub(crate) fn product(a: u8, b: u8) -> u8 {
+    let products = &NIBBLES[usize::from(a)];
+    products[usize::from(b & 15)] ^ products[16 + usize::from(b >> 4)]
+}
+
+/// The product of two elements, the long way, for tables: shift, add, reduce.
 pub(crate) const fn multiply(a: u8, b: u8) -> u8 {
     let mut product = 0;
     let mut shifted = a as u16;
@@ -126,6 +137,7 @@ mod tests {
         for a in 1..=255u8 {
             for b in 1..=255u8 {
                 assert_eq!(power_of(log(a) + log(b)), multiply(a, b));
+                assert_eq!(product(a, b), multiply(a, b));
             }
             assert_eq!(NIBBLES[usize::from(a)][16 + 5] ^ NIBBLES[usize::from(a)][3], multiply(a, 0x53));
         }

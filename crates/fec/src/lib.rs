@@ -39,6 +39,7 @@ mod kernel;
 mod layout;
 mod predict;
 mod runs;
+pub mod sliding;
 
 pub use controller::{Block, Mode, Plan, Queue, RepairController, Report};
 pub use decode::{Decoder, MAX_RUNS};

@@ -229,3 +229,77 @@ fn a_plan_fits_for_any_report() {
         }
     }
 }
+
+/// What a queue lost was compared with an estimate that had grown by the same losses, one by one as acknowledgements
+/// told of them: eleven of the first ninety packets became the link's own.
+#[test]
+fn regression_losses_of_a_queue_one_by_one_became_the_links_own() {
+    let mut link = Link::new(LossPrior::default());
+    link.send(3_000, 0.0);
+    let before = link.controller.loss();
+    for _ in 0..20 {
+        link.now += Duration::from_millis(1);
+        link.controller.report(link.now, Report { packets: 6, lost: 1, runs: 1 }, standing(80));
+    }
+    assert!(link.controller.is_congested(link.now));
+    assert!(link.controller.loss() <= before, "{} of {before}", link.controller.loss());
+}
+
+/// A queue that comes and goes loses a packet or two each time, which were never far more than the link loses.
+#[test]
+fn regression_a_few_losses_of_each_queue_became_the_links_own() {
+    let mut link = Link::new(LossPrior::default());
+    link.send(3_000, 0.0);
+    let before = link.rows(72);
+    for _ in 0..40 {
+        link.now += Duration::from_millis(20);
+        link.controller.report(link.now, Report { packets: 30, lost: 2, runs: 1 }, standing(80));
+        assert!(!link.controller.is_congested(link.now));
+        link.now += Duration::from_millis(300);
+        link.send(200, 0.0);
+    }
+    assert!(link.rows(72) <= before);
+}
+
+/// A loss is known a round trip after it, and the queue may be gone then.
+#[test]
+fn regression_losses_that_were_heard_of_behind_their_queue_became_the_links_own() {
+    let mut link = Link::new(LossPrior::default());
+    link.send(3_000, 0.0);
+    let before = link.controller.loss();
+    link.controller.report(link.now, Report { packets: 100, lost: 0, runs: 0 }, standing(80));
+    link.now += Duration::from_millis(100);
+    link.controller.report(link.now, Report { packets: 30, lost: 9, runs: 2 }, standing(2));
+    assert!(link.controller.loss() <= before);
+    link.now += Duration::from_millis(300);
+    link.controller.report(link.now, Report { packets: 300, lost: 9, runs: 9 }, standing(2));
+    assert!(link.controller.loss() > 2.0 * before, "these were lost without one");
+}
+
+#[test]
+fn regression_a_link_that_loses_much_beside_a_queue_that_comes_and_goes_is_never_learned() {
+    for loss in [0.05, 0.08] {
+        for every in [1, 3] {
+            let mut link = Link::new(LossPrior::default());
+            for turn in 0..1200 {
+                let report = link.lose(40, loss);
+                link.now += Duration::from_millis(50);
+                let delay = if turn % every == 0 { 80 } else { 0 };
+                link.controller.report(link.now, report, standing(delay));
+            }
+            let learned = link.controller.loss();
+            assert!((loss * 0.7..loss * 1.4).contains(&learned), "{learned} for {loss}, every {every}");
+        }
+    }
+}
+
+#[test]
+fn a_link_that_loses_under_a_queue_that_stays_is_learned() {
+    let mut link = Link::new(LossPrior::default());
+    for _ in 0..300 {
+        let report = link.lose(100, 0.01);
+        link.now += Duration::from_millis(50);
+        link.controller.report(link.now, report, standing(80));
+    }
+    assert!(link.controller.loss() > 0.007, "{}", link.controller.loss());
+}

@@ -58,6 +58,9 @@ pub const MAX_CHUNK_COPIES: usize = 1024;
 /// Most pixels that the images of a chunk may have together, by [`jpeg::effort`].
 pub(crate) const MAX_CHUNK_IMAGES: u64 = 1 << 19;
 
+/// Bytes of memory that are touched in the time in which a pixel of a lossy picture is read.
+const IMAGE_EFFORT: u64 = 4;
+
 /// How the body of a chunk is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
@@ -136,6 +139,26 @@ pub(crate) fn parse_head(chunk: &[u8]) -> Result<(Codec, usize, usize), Error> {
         return Err(Error::ChunkBody { length });
     }
     Ok((codec, length, reader.at))
+}
+
+/// About how many bytes of memory are touched to open a chunk, as far as that can be told before: its body, and lossy
+/// pictures of a body that is not compressed, as those of an [`Encoder`](crate::Encoder) are not.
+pub(crate) fn effort(chunk: &[u8], size: Size) -> u64 {
+    let Ok((codec, length, start)) = parse_head(chunk) else { return 0 };
+    let images = if codec == Codec::Raw { images(&chunk[start..], size).unwrap_or(0) } else { 0 };
+    length as u64 + IMAGE_EFFORT * images
+}
+
+/// Pixels of the lossy pictures of a body.
+fn images(body: &[u8], size: Size) -> Result<u64, Error> {
+    let mut reader = Reader::new(body);
+    copies(&mut reader, size)?;
+    let pixels = |(class, rect)| match class {
+        LOSSY => jpeg::effort(rect, Grade::Detail),
+        PREVIEW => jpeg::effort(rect, Grade::Preview),
+        _ => 0,
+    };
+    Ok(rects(&mut reader, size)?.into_iter().map(pixels).sum())
 }
 
 /// Writes the head of a chunk to the end of `target`.

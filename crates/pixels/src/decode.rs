@@ -67,6 +67,11 @@ impl Opened {
         Region::around(&rects)
     }
 
+    /// Pixels that are touched to paint it.
+    pub fn pixels(&self) -> u64 {
+        self.painted() + self.copied()
+    }
+
     fn painted(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.rect.area()).sum()
     }
@@ -80,6 +85,12 @@ impl Decoder {
     /// A decoder.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// About how many bytes of memory [`Self::open`] touches, as far as that can be told before; any number of what is
+    /// not a chunk.
+    pub fn effort(size: Size, chunk: &[u8]) -> u64 {
+        chunk::effort(chunk, size)
     }
 
     /// Decompresses and checks a chunk for a surface of this size and format. May run on any thread.

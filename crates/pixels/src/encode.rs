@@ -106,6 +106,11 @@ impl Encoder {
         Self { workspace, ..self }
     }
 
+    /// Knows what another one has learned about what pixels cost.
+    pub fn learn_from(&mut self, other: &Self) {
+        self.rest_rate = other.rest_rate;
+    }
+
     /// Lets up to `threads` threads (1 to 64; others are brought into this range), the caller's among
     /// them, share the work of an update of many pixels. The chunks are the same for any number.
     #[must_use]

@@ -15,6 +15,10 @@ fn content(width: u32, height: u32) -> Content {
 /// Applies an update and checks that nothing but the region returned has changed.
 fn check<C: AsRef<[u8]>>(before: &Content, chunks: &[C]) -> Result<(), Error> {
     let mut after = before.clone();
+    // Of what is no chunk, too.
+    for chunk in chunks {
+        let _ = Decoder::effort(before.size(), chunk.as_ref());
+    }
     let result = Decoder::new().apply(&mut after, chunks);
     let painted = result.clone().unwrap_or_default();
     assert!(painted.rects().iter().all(|rect| before.size().rect().contains(*rect)));
@@ -101,6 +105,19 @@ proptest! {
         chunk[at] = value;
         let _ = check(&before, &[&chunk]);
     }
+}
+
+#[test]
+fn few_bytes_that_take_long_to_open_are_known_before() {
+    let size = Size::new(800, 600).unwrap();
+    let picture = |class| [0, 1, class, 0, 0, 0x43, 0x1f, 0x42, 0x57, 255, 1, 1];
+    let effort = |body: &[u8]| Decoder::effort(size, &plain(&[body]));
+    let pixels = u64::from(size.width() * size.height());
+    assert!((4 * pixels..5 * pixels).contains(&effort(&picture(5))));
+    assert!((pixels / 4..pixels / 2).contains(&effort(&picture(6))), "a quarter of each side");
+    assert_eq!(effort(&picture(5)[..8]), 8, "cut off");
+    assert_eq!(effort(&picture(0)), 12, "one colour");
+    assert_eq!(Decoder::effort(size, &[2, 0x80, 7, 0, 0]), 458_752, "compressed: its body");
 }
 
 #[test]

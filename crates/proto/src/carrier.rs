@@ -105,7 +105,8 @@ pub enum Arrival {
         stream: StreamId,
     },
     /// A stream could not be opened. The carrier returns, one by one and in order, each [`Transmit::Data`] that it was
-    /// or will be given for it; the session sends them through the main channel.
+    /// or will be given for it; the session sends them through the main channel. No stream that was to be opened later
+    /// has left before, for it may repair this one.
     OpenFailed {
         /// Our stream.
         stream: StreamId,

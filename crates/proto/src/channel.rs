@@ -28,6 +28,9 @@ pub const MAX_ROW: usize = 4096;
 /// Most rows before the last one of a protected block, source and repair together: the code's field has 256 elements.
 pub const MAX_ROWS: usize = 254;
 
+/// Most updates that one joint repair row stands for.
+pub const MAX_JOINT: usize = 32;
+
 /// The two halves of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
@@ -91,11 +94,13 @@ pub enum Kind {
     Sound = 7,
     /// One repair row of a protected block of another stream.
     Repair = 8,
+    /// One repair row of the last small updates.
+    Joint = 9,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Control,
         Self::Wayland,
         Self::Events,
@@ -104,6 +109,7 @@ impl Kind {
         Self::Blob,
         Self::Sound,
         Self::Repair,
+        Self::Joint,
     ];
 
     /// Its code on the wire.
@@ -119,7 +125,7 @@ impl Kind {
     /// Whether `side` may open channels of this kind.
     pub fn opened_by(self, side: Side) -> bool {
         match self {
-            Self::Wayland | Self::Update => side == Side::App,
+            Self::Wayland | Self::Update | Self::Joint => side == Side::App,
             Self::Events => side == Side::Display,
             Self::Control | Self::Pipe | Self::Blob | Self::Sound | Self::Repair => true,
         }
@@ -133,6 +139,7 @@ impl Kind {
             Self::Events | Self::Blob => Class::Events,
             Self::Sound => Class::Audio,
             Self::Update | Self::Repair => Class::Content,
+            Self::Joint => Class::SmallContent,
             Self::Pipe => Class::Pipe,
         }
     }
@@ -147,7 +154,7 @@ impl Kinds {
     pub const EMPTY: Self = Self(0);
 
     /// All that this build knows, without [`Kind::Control`], which has its own stream by definition.
-    pub const ALL: Self = Self(0b1_1111_1100);
+    pub const ALL: Self = Self(0b11_1111_1100);
 
     /// The set with this bit mask: bit `code` for each kind; unknown bits are kept and mean nothing.
     pub const fn from_bits(bits: u64) -> Self {
@@ -237,6 +244,8 @@ pub enum Header {
     Sound,
     /// Either way; one repair row, ≤ [`MAX_ROW`] bytes.
     Repair(RepairHeader),
+    /// App → display; which updates it repairs, and one repair row, ≤ [`MAX_ROW`] bytes.
+    Joint(JointHeader),
 }
 
 /// Which of its sender's channels a stream carries: the last fields of a header.
@@ -266,6 +275,20 @@ pub struct RepairHeader {
     pub row: u16,
     /// Which repair row this is, from 0; rows of the block and this together are at most 255.
     pub index: u8,
+}
+
+/// Which repair row of small updates a stream carries: a sum of rows of all of them, see
+/// [`sliding`](wayferry_fec::sliding).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JointHeader {
+    /// The sum's number.
+    pub number: u64,
+    /// The number of the first row of the first update; those of the others follow.
+    pub first: u64,
+    /// Bytes of a row, 1 ..= [`MAX_ROW`]; the last of an update may be shorter.
+    pub row: u16,
+    /// How many updates there are, 1 ..= [`MAX_JOINT`].
+    pub updates: u8,
 }
 
 /// Which update of which surface a stream carries.
@@ -314,6 +337,7 @@ impl Header {
             Self::Blob { .. } => Kind::Blob,
             Self::Sound => Kind::Sound,
             Self::Repair(_) => Kind::Repair,
+            Self::Joint(_) => Kind::Joint,
         }
     }
 
@@ -324,7 +348,7 @@ impl Header {
                 Some(*connection)
             }
             Self::Update(update) => Some(update.connection),
-            Self::Control | Self::Blob { .. } | Self::Sound | Self::Repair(_) => None,
+            Self::Control | Self::Blob { .. } | Self::Sound | Self::Repair(_) | Self::Joint(_) => None,
         }
     }
 
@@ -350,6 +374,7 @@ impl Header {
                 fields.u128(*hash).varint((*length).into());
             }
             Self::Repair(repair) => repair.encode(&mut fields),
+            Self::Joint(joint) => joint.encode(&mut fields),
         }
         if let Some(label) = label {
             fields.varint(label.number);
@@ -389,6 +414,7 @@ impl Header {
             },
             Kind::Sound => Self::Sound,
             Kind::Repair => Self::Repair(RepairHeader::decode(reader)?),
+            Kind::Joint => Self::Joint(JointHeader::decode(reader)?),
         })
     }
 }
@@ -491,6 +517,26 @@ impl RepairHeader {
         let rows = length.div_ceil(row) + u64::from(header.index);
         if rows > MAX_ROWS as u64 {
             return Err(Error::OutOfRange { expected: "rows before a row", max: MAX_ROWS as u64, got: rows });
+        }
+        Ok(header)
+    }
+}
+
+impl JointHeader {
+    fn encode(&self, writer: &mut Writer) {
+        writer.varint(self.number).varint(self.first).varint(self.row.into()).u8(self.updates);
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let header = Self {
+            number: reader.varint("a sum's number")?,
+            first: reader.varint("a row's number")?,
+            row: reader.varint_max(MAX_ROW as u64, "a row's length")? as u16,
+            updates: reader.u8("a count of updates")?,
+        };
+        if header.row == 0 || !(1..=MAX_JOINT).contains(&header.updates.into()) {
+            let got = header.updates.into();
+            return Err(Error::OutOfRange { expected: "rows of updates", max: MAX_JOINT as u64, got });
         }
         Ok(header)
     }
@@ -610,6 +656,12 @@ mod tests {
             Header::Pipe { connection, pipe: 12 },
             Header::Blob { hash: u128::MAX / 3, length: MAX_BLOB },
             Header::Sound,
+            Header::Joint(JointHeader {
+                number: 1 << 40,
+                first: 70_000,
+                row: 1372,
+                updates: MAX_JOINT as u8,
+            }),
             Header::Repair(RepairHeader {
                 channel: 90,
                 stream: StreamId(70),

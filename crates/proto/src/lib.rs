@@ -20,6 +20,7 @@ mod control;
 mod error;
 pub mod fence;
 mod file;
+mod joint;
 pub mod note;
 mod parse;
 mod places;
@@ -35,9 +36,9 @@ pub mod wire;
 pub use candidate::Candidate;
 pub use carrier::{Arrival, LinkState, Transmit};
 pub use channel::{
-    ChannelId, Class, ConnectionId, Header, Kind, Kinds, Label, MAX_BLOB, MAX_COVERED, MAX_EDGE, MAX_HEADER,
-    MAX_ROW, MAX_ROWS, MAX_SOUND, Priority, RemoteChannelId, RepairHeader, Route, Side, StreamId, SurfaceId,
-    UnitHead, UpdateHeader, UpdateSeq, route,
+    ChannelId, Class, ConnectionId, Header, JointHeader, Kind, Kinds, Label, MAX_BLOB, MAX_COVERED, MAX_EDGE,
+    MAX_HEADER, MAX_JOINT, MAX_ROW, MAX_ROWS, MAX_SOUND, Priority, RemoteChannelId, RepairHeader, Route,
+    Side, StreamId, SurfaceId, UnitHead, UpdateHeader, UpdateSeq, route,
 };
 pub use clock::ClockMap;
 pub use control::{
@@ -51,7 +52,7 @@ pub use places::{Places, Source};
 pub use receipt::{Delivered, MAX_OPEN, MAX_RANGES, Receipt};
 pub use session::{
     Config, Event, Limits, MAX_CHUNK, MAX_CHUNKS, MAX_FLUSH, MAX_SECRETS, MAX_UPDATE, PIPE_WINDOW, Repair,
-    RepairCounts, SMALL_UPDATE, STREAM_CANCELLED, STREAM_REFUSED, Session,
+    RepairCounts, SMALL_UPDATE, STREAM_CANCELLED, STREAM_REFUSED, Session, Worth,
 };
 pub use time::{HostTime, Time};
 pub use tray::{

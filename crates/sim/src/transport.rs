@@ -1,13 +1,14 @@
 //! The QUIC parameters: those of the product, so that what is measured here is what runs there.
 //!
-//! `crates/net/src/quic/config.rs` says why each has its value. The differences are the packet size, which may be
-//! pinned (the paper's packets have 1400 bytes), and wider windows for the ordered baseline.
+//! `crates/congestion/src/transport.rs` has them, and says why each has its value. The differences are the packet size,
+//! which may be pinned (the paper's packets have 1400 bytes), and wider windows for the ordered baseline.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use noq_proto::congestion::ControllerFactory;
-use noq_proto::{AckFrequencyConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+use noq_proto::{IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+use wayferry_congestion::{CONNECTION_WINDOW, MTU_MAX, STREAM_WINDOW};
 
 /// How large packets are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,21 +37,17 @@ pub(crate) fn transport(
     size: PacketSize,
     windows: Windows,
 ) -> Arc<TransportConfig> {
-    let mut config = TransportConfig::default();
+    let mut config = wayferry_congestion::transport();
     config.max_concurrent_uni_streams(VarInt::from_u32(STREAMS));
-    config.max_concurrent_bidi_streams(VarInt::from_u32(0));
     config.datagram_receive_buffer_size(None);
     config.max_idle_timeout(IdleTimeout::try_from(IDLE_TIMEOUT).ok());
     config.keep_alive_interval(Some(KEEP_ALIVE));
-    config.initial_rtt(INITIAL_RTT);
     let (stream, connection) = match windows {
         Windows::Product => (STREAM_WINDOW, CONNECTION_WINDOW),
         Windows::Wide => (WIDE_WINDOW, WIDE_WINDOW),
     };
     config.stream_receive_window(VarInt::from_u32(stream));
     config.receive_window(VarInt::from_u32(connection));
-    config.send_window(SEND_WINDOW);
-    config.send_fairness(true);
     match size {
         PacketSize::Discovered => {
             let mut mtu = MtuDiscoveryConfig::default();
@@ -61,11 +58,6 @@ pub(crate) fn transport(
             config.initial_mtu(bytes).min_mtu(bytes).mtu_discovery_config(None);
         }
     }
-    let mut acks = AckFrequencyConfig::default();
-    acks.max_ack_delay(Some(MAX_ACK_DELAY));
-    config.ack_frequency_config(Some(acks));
-    config.packet_threshold(OVERTAKEN);
-    config.enable_segmentation_offload(false);
     config.congestion_controller_factory(controller);
     Arc::new(config)
 }
@@ -73,11 +65,4 @@ pub(crate) fn transport(
 const STREAMS: u32 = 4096;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
-const INITIAL_RTT: Duration = Duration::from_millis(100);
-const STREAM_WINDOW: u32 = 16 << 20;
-const CONNECTION_WINDOW: u32 = 32 << 20;
 const WIDE_WINDOW: u32 = 64 << 20;
-const SEND_WINDOW: u64 = 64 << 20;
-const MTU_MAX: u16 = 1452;
-const MAX_ACK_DELAY: Duration = Duration::from_millis(5);
-const OVERTAKEN: u32 = 12;

@@ -55,16 +55,17 @@ const FLOOR: f64 = 101.7;
 #[test]
 fn keys_are_answered_soon_where_losses_come_in_bursts() {
     let goals = [
-        (LossModel::Gilbert4, 14.0, 112.0, 2.1),
-        (LossModel::Burst5Ms, 14.0, 112.0, 2.1),
-        (LossModel::Burst20Ms, 32.0, 118.0, 2.2),
+        (LossModel::Gilbert4, 100, 14.0, 112.0, 2.1),
+        (LossModel::Burst5Ms, 100, 14.0, 112.0, 2.1),
+        (LossModel::Burst20Ms, 100, 32.0, 118.0, 2.2),
+        (LossModel::Elliott, 195, 32.0, 118.0, 2.2),
     ];
-    for (model, p99, p999, bytes) in goals {
-        let with = Outcome::of(typing(REPAIRED, model, 100), 8, |_| ());
+    for (model, loss, p99, p999, bytes) in goals {
+        let with = Outcome::of(typing(REPAIRED, model, loss), 8, |_| ());
         assert!(with.at(0.99) <= FLOOR + p99, "{model:?}: p99 {}", with.at(0.99));
         assert!(with.at(0.999) <= FLOOR + p999, "{model:?}: p99.9 {}", with.at(0.999));
         assert!(with.bytes <= bytes, "{model:?}: {} times the bytes", with.bytes);
-        let without = Outcome::of(typing(ROWS_ALONE, model, 100), 3, |_| ());
+        let without = Outcome::of(typing(ROWS_ALONE, model, loss), 3, |_| ());
         assert!(without.at(0.99) > FLOOR + p99 + 50.0, "{model:?}: {} is good enough", without.at(0.99));
     }
 }

@@ -8,10 +8,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 
+use super::jointly::{Found, Jointly, MAX_PIECES, There};
 use super::ledger::Ledger;
 use super::stream::{Parked, Stream, Verdict};
 use super::{Event, Limits, MAX_UPDATE, STREAM_CANCELLED};
 use crate::assembler::IdSet;
+use crate::joint::{Joint, Member};
 use crate::{
     Control, Error, Header, Kind, Kinds, Receipt, RemoteChannelId, RepairHeader, Resume, Side, StreamId,
 };
@@ -60,6 +62,7 @@ pub(super) struct Incoming {
     /// What all streams keep of what they have given out.
     kept: usize,
     ready: bool,
+    jointly: Jointly,
     context: Context,
 }
 
@@ -92,6 +95,8 @@ pub(super) struct Context {
     pub(super) last_channel: u64,
     /// Repair that has not been brought to its source.
     pub(super) repairs: VecDeque<Repair>,
+    /// The same for several updates.
+    pub(super) joints: VecDeque<Joint>,
     pub(super) rebuilt: Rebuilt,
     /// How many rows could have been checked.
     pub(super) checks: u64,
@@ -145,6 +150,7 @@ impl Incoming {
             buffered: 0,
             kept: 0,
             ready: false,
+            jointly: Jointly::default(),
             context: Context::default(),
         }
     }
@@ -174,6 +180,7 @@ impl Incoming {
         let copy = (!self.ready).then(|| Bytes::copy_from_slice(bytes));
         let Some((stream, context)) = self.stream(source)? else { return Ok(()) };
         stream.insert(offset, copy.as_ref().unwrap_or(bytes), context)?;
+        self.jointly.earn(bytes.len());
         self.read(source)
     }
 
@@ -285,6 +292,8 @@ impl Incoming {
             ledger.close_streams();
         }
         self.context.repairs.clear();
+        self.context.joints.clear();
+        self.jointly = Jointly::default();
         self.over = Over::default();
         (self.buffered, self.kept, self.ready) = (0, 0, false);
     }
@@ -375,7 +384,37 @@ impl Incoming {
         while let Some(repair) = self.context.repairs.pop_front() {
             self.repair(&repair)?;
         }
+        while let Some(joint) = self.context.joints.pop_front() {
+            self.jointly.add(joint);
+        }
+        if self.jointly.is_due() { self.solve() } else { Ok(()) }
+    }
+
+    /// Brings what follows from sums of rows of several updates to these.
+    fn solve(&mut self) -> Result<(), Error> {
+        let mut jointly = std::mem::take(&mut self.jointly);
+        let found = jointly.solve(|member| self.there(member));
+        self.jointly = jointly;
+        for Found { member, offset, bytes } in found {
+            let Some(source) = self.carrying(member.channel, member.stream) else { continue };
+            let Some((stream, context)) = self.stream(source)? else { continue };
+            stream.name(member.channel)?;
+            stream.restore(offset, &bytes, context)?;
+            self.pump(source)?;
+        }
         Ok(())
+    }
+
+    /// What there is of an update that is not whole.
+    fn there(&self, member: &Member) -> There {
+        match self.carrying(member.channel, member.stream) {
+            None => There::Over,
+            Some(source) if self.over.contains(source) => There::Over,
+            Some(source) => {
+                let pieces = |stream: &Stream| stream.pieces(member.length, MAX_PIECES);
+                There::Pieces(self.streams.get(&source).map(pieces).unwrap_or_default())
+            }
+        }
     }
 
     /// Brings repair to its source.
@@ -390,17 +429,21 @@ impl Incoming {
     /// The source of a repair row, if it is known and not over: what says its number in its header, or, while that has
     /// not come, what the sender says that it travels on.
     fn repaired(&self, header: &RepairHeader) -> Option<Source> {
-        let told = Source::Own(header.stream);
-        if header.channel == 0 {
-            return Some(told);
+        match header.channel {
+            0 => Some(Source::Own(header.stream)),
+            channel => self.carrying(channel, header.stream),
         }
+    }
+
+    /// Where a numbered channel is that is not over, if `told` is the stream that its sender says.
+    fn carrying(&self, channel: u64, told: StreamId) -> Option<Source> {
         let ledger = self.context.ledger.as_ref();
-        if ledger.is_some_and(|ledger| ledger.is_done(header.channel)) {
+        if ledger.is_some_and(|ledger| ledger.is_done(channel)) {
             return None;
         }
-        match ledger.and_then(|ledger| ledger.source(header.channel)) {
+        match ledger.and_then(|ledger| ledger.source(channel)) {
             Some(known) => matches!(known, Source::Own(_)).then_some(known),
-            None => (header.stream.0 != 0).then_some(told),
+            None => (told.0 != 0).then_some(Source::Own(told)),
         }
     }
 
@@ -450,13 +493,22 @@ impl Incoming {
 
     /// A stream is over, with so many bytes that the ledger has not counted.
     fn end(&mut self, source: Source, uncounted: usize) -> Option<Stream> {
-        let removed = self.remove(source);
+        let mut removed = self.remove(source);
         self.over.insert(source);
+        self.keep(removed.as_mut());
         let number = removed.as_ref().and_then(Stream::number);
         if let Some((ledger, number)) = self.context.ledger.as_mut().zip(number) {
             ledger.finish(number, uncounted);
         }
         removed
+    }
+
+    /// Keeps a small update that is whole, for what else it may be repaired with.
+    fn keep(&mut self, ended: Option<&mut Stream>) {
+        let Some(stream) = ended.filter(|_| self.rules.accepts.contains(Kind::Joint)) else { return };
+        let Some((number, bytes)) = stream.whole_update() else { return };
+        self.context.rebuilt.blocks += u64::from(stream.was_restored());
+        self.jointly.keep(number, bytes);
     }
 
     fn check_limits(&self, cost: usize, max: usize) -> Result<(), Error> {

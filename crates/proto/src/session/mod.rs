@@ -7,6 +7,7 @@
 mod config;
 mod event;
 mod incoming;
+mod jointly;
 mod ledger;
 mod outgoing;
 mod protect;
@@ -22,6 +23,7 @@ use bytes::Bytes;
 
 pub use config::{Config, Limits, MAX_SECRETS, Repair};
 pub use event::Event;
+pub use protect::Worth;
 
 use crate::wire::{Reader, Writer};
 use crate::{
@@ -331,23 +333,18 @@ impl Session {
     /// # Errors
     /// It exceeds [`MAX_UPDATE`], [`MAX_CHUNKS`] or [`MAX_CHUNK`], or a chunk is empty; nothing is sent.
     pub fn send_update(&mut self, header: UpdateHeader, chunks: Vec<Vec<u8>>) -> Result<u64, Error> {
-        self.send_content(header, chunks, false)
+        self.send_content(header, chunks, Worth::Plain)
     }
 
-    /// As [`Self::send_update`], an update that a newer one is about to [cover](UpdateHeader::covers): it is repaired
-    /// only if that does not come for more than a frame.
+    /// As [`Self::send_update`], an update of which the caller knows what it is to the user.
     ///
     /// # Errors
     /// As there.
-    pub fn send_passing_update(&mut self, header: UpdateHeader, chunks: Vec<Vec<u8>>) -> Result<u64, Error> {
-        self.send_content(header, chunks, true)
-    }
-
-    fn send_content(
+    pub fn send_content(
         &mut self,
         header: UpdateHeader,
         chunks: Vec<Vec<u8>>,
-        passing: bool,
+        worth: Worth,
     ) -> Result<u64, Error> {
         if chunks.len() > MAX_CHUNKS || chunks.iter().map(Vec::len).sum::<usize>() > MAX_UPDATE {
             return Err(Error::Misuse { expected: "an update of at most 65 536 chunks and 20 MiB" });
@@ -358,7 +355,7 @@ impl Session {
         if self.is_closed() {
             return Ok(0);
         }
-        Ok(self.outgoing.update(header, chunks, passing))
+        Ok(self.outgoing.update(header, chunks, worth))
     }
 
     /// Takes an update back of which nothing has been handed to the carrier, and returns its length in bytes; `None`
@@ -366,6 +363,14 @@ impl Session {
     /// place.
     pub fn take_back(&mut self, connection: ConnectionId, surface: SurfaceId, seq: UpdateSeq) -> Option<u64> {
         self.outgoing.take_back(connection, surface, seq)
+    }
+
+    /// Gives up all updates of a surface that the peer has not said to have, whether they have left or not: nothing of
+    /// them is sent again. Returns the first of them and how many bytes all have. `None` if there are none, or that
+    /// would spare nothing: one has left in the main channel, or the carrier is a byte stream. The display is to be
+    /// told what replaces them.
+    pub fn give_up(&mut self, connection: ConnectionId, surface: SurfaceId) -> Option<(UpdateSeq, u64)> {
+        self.outgoing.give_up(connection, surface)
     }
 
     /// Sends a packet of at most [`MAX_SOUND`] bytes on a channel of sound. Such a channel can still be
@@ -599,12 +604,7 @@ impl Session {
     fn take_outputs(&mut self, now: Time) -> Result<(), Error> {
         while let Some(output) = self.incoming.pop() {
             match output {
-                Output::Event(event) => {
-                    if matches!(event, Event::Message { header: Header::Events { .. }, .. }) {
-                        self.outgoing.asked(now);
-                    }
-                    self.events.push_back(event);
-                }
+                Output::Event(event) => self.events.push_back(event),
                 Output::Control(message) => self.take_control(now, message)?,
                 Output::UnknownControl => self.warn("ignored a control message of an unknown type".into()),
                 Output::Refuse { source, kind, why } => self.refuse(source, kind, &why),

@@ -1,15 +1,16 @@
 //! The sending side of repair: which blocks are protected, how much, and when their rows leave.
 //!
 //! It makes rows of bytes that the session has handed over, and holds them back for a moment: a row that shares a
-//! packet with its source dies with it. How much is the repair controller's decision. Events are copied instead
-//! ([`copies`]); answers to them are insisted on ([`insist`]), and where losses come in bursts their rows leave when
-//! the burst is over; the end of what is large is asked for ([`tail`]). None of these three takes place while losses
-//! are congestion's own. Invariant: a row is only ever made of bytes that were handed over as they are, so that what it
-//! rebuilds is what QUIC would have delivered.
+//! packet with its source dies with it. How much is the repair controller's decision. Small updates that follow each
+//! other quickly share rows ([`jointly`]). Events are copied ([`copies`]); answers to them are insisted on
+//! ([`insist`]), and where losses come in bursts their rows leave when the burst is over; the end of what is large is
+//! asked for ([`tail`]). None of these three takes place while losses are congestion's own. Invariant: a row is only
+//! ever made of bytes that were handed over as they are, so that what it rebuilds is what QUIC would have delivered.
 
 mod budget;
 mod copies;
 mod insist;
+mod jointly;
 mod source;
 mod tail;
 
@@ -22,10 +23,13 @@ use wayferry_fec::{Block, Layout, LossPrior, Mode, Plan, Queue, RepairController
 
 use self::copies::Copies;
 use self::insist::{Answer, Insistence};
+use self::jointly::Jointly;
+pub use self::source::Worth;
 pub(super) use self::source::{Source, What};
 use self::tail::Tail;
 use super::{Repair, SMALL_UPDATE};
 use crate::carrier::MIN_WINDOW;
+use crate::wire::Writer;
 use crate::{Header, LinkState, MAX_ROW, Priority, RepairHeader, StreamId, Time, UpdateHeader};
 
 /// See the module.
@@ -43,8 +47,7 @@ pub(super) struct Protector {
     copies: Copies,
     insistence: Insistence,
     tail: Tail,
-    /// When an event of the peer's came last.
-    asked: Option<Time>,
+    jointly: Jointly,
 }
 
 /// A row that waits for its time.
@@ -84,7 +87,7 @@ impl Protector {
             copies: Copies::default(),
             insistence: Insistence::default(),
             tail: Tail::default(),
-            asked: None,
+            jointly: Jointly::default(),
         }
     }
 
@@ -93,7 +96,7 @@ impl Protector {
         self.held.clear();
         self.held_bytes = 0;
         self.clear();
-        self.asked = None;
+        self.jointly.clear();
         (self.link, self.reported) = (LinkState::default(), LinkState::default());
     }
 
@@ -138,20 +141,29 @@ impl Protector {
         let Some(payload) = self.link.payload.filter(|_| self.controller.is_some()) else { return };
         let row = usize::from(payload).clamp(1, MAX_ROW);
         let total: usize = source.pieces.iter().map(Bytes::len).sum();
+        if self.protect_jointly(now, &source, total, row) {
+            return;
+        }
         match source.what {
             // Only the end of a stream.
             _ if total == 0 => return,
             What::Events if self.insists(now) && total <= row / SMALL => return self.copy(now, &source),
             // A newer one makes up for it.
-            What::Update { passing: true, .. } => {}
+            What::Update { worth: Worth::Passing, .. } => {}
             What::Update { .. } if self.insists(now) && total > MAX_ANSWER_ROWS * row => {
                 self.probe_end(now, &source, total);
             }
             // Of larger ones the carrier does not tell that they are there.
-            What::Update { header, .. }
-                if self.insists(now) && self.is_answer(now) && total < SMALL_UPDATE =>
+            What::Update { worth, header, .. }
+                if self.insists(now)
+                    && total < SMALL_UPDATE
+                    && (worth == Worth::Answer || self.loses_in_bursts()) =>
             {
-                return self.protect_answer(now, source, header, row);
+                let first = self.protect_small(now, &source, row);
+                if worth == Worth::Answer {
+                    self.wait_for_answer(now, &source, header, first, row);
+                }
+                return;
             }
             _ => {}
         }
@@ -178,10 +190,17 @@ impl Protector {
         }
     }
 
-    /// Forgets what is kept for a stream that is acknowledged, or not wanted any more.
+    /// Forgets what is kept for a stream that the peer will not have.
+    pub(super) fn give_up(&mut self, stream: StreamId) {
+        self.jointly.give_up(stream);
+        self.forget(stream);
+    }
+
+    /// Forgets what is kept for a stream that the peer has.
     pub(super) fn forget(&mut self, stream: StreamId) {
         self.copies.forget(stream);
         self.insistence.forget(stream);
+        self.jointly.forget(stream);
         self.retain(|row| row.header.stream != stream);
     }
 
@@ -211,7 +230,10 @@ impl Protector {
     /// When the next row may leave.
     pub(super) fn next(&self) -> Option<Time> {
         let held = self.held.keys().next().map(|(at, _)| *at);
-        [held, self.copies.next(), self.insistence.next(), self.tail.next()].into_iter().flatten().min()
+        [held, self.copies.next(), self.insistence.next(), self.tail.next(), self.jointly.next()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// The next row that may leave.
@@ -223,6 +245,26 @@ impl Protector {
         self.sent.rows += 1;
         self.sent.bytes += row.bytes.len() as u64;
         Some(row)
+    }
+
+    /// The next sum of rows of several updates that may leave: what its stream begins with, and the rest.
+    pub(super) fn due_jointly(&mut self, now: Time) -> Option<(Header, Priority, Vec<u8>)> {
+        let (joint, priority) = self.jointly.due(now, self.horizon(), self.sums(now))?;
+        let mut body = Writer::new();
+        joint.encode(&mut body);
+        self.sent.blocks += 1;
+        self.sent.rows += 1;
+        self.sent.bytes += body.len() as u64;
+        Some((Header::Joint(joint.header), priority, body.into_vec()))
+    }
+
+    /// How many sums stand for the rows that have none: of a few, what one does not give the next one does.
+    fn sums(&self, now: Time) -> usize {
+        let (rows, row) = (self.jointly.open(), self.link.payload.map_or(MAX_ROW, usize::from));
+        if rows < 2 * ROWS_OF_SUM {
+            return 1;
+        }
+        self.plan(now, rows, row).map_or(1, |plan| plan.rows.max(1).into())
     }
 
     /// What repair has cost so far.
@@ -251,6 +293,28 @@ impl Protector {
         let Some(rate) = self.link.rate else { return UNKNOWN_TAIL };
         let trip = self.link.rtt.as_secs_f64() * TAIL_TRIPS;
         (trip * rate as f64) as usize
+    }
+
+    /// Protects a small update of a surface that changes all the time together with those before it. Returns whether it
+    /// is one.
+    fn protect_jointly(&mut self, now: Time, source: &Source<'_>, total: usize, row: usize) -> bool {
+        let What::Update { header, worth, joint: true, .. } = source.what else { return false };
+        let is_busy = self.jointly.is_busy(now, &header, BUSY.min(self.link.rtt));
+        let is_small = total < SMALL_UPDATE && total <= MAX_ANSWER_ROWS * row;
+        if !(is_busy && is_small && self.adaptive) || worth == Worth::Passing {
+            return false;
+        }
+        if self.plan(now, 1, row).is_some_and(|plan| plan.rows > 0) {
+            let much = self.loss().is_some_and(|(loss, _)| loss > MUCH);
+            let Source { channel, stream, priority, .. } = *source;
+            let (bytes, is_answer) = (source.pieces.concat().into(), worth == Worth::Answer);
+            let update = jointly::Update { channel, stream, priority, bytes, is_answer };
+            self.jointly.push(now, update, row, if much { ROWS_OF_MUCH } else { ROWS_OF_SUM }, HOLD);
+        }
+        if worth == Worth::Answer && self.insists(now) {
+            self.wait_for_answer(now, source, header, 0, row);
+        }
+        true
     }
 
     /// Sends the head once more while the rest is on its way: without it, chunks that are there cannot be told apart.
@@ -283,15 +347,6 @@ impl Protector {
         self.adaptive && !self.link.rtt.is_zero() && self.controller.as_ref().is_some_and(free)
     }
 
-    /// An event of the peer's came: what follows is its answer.
-    pub(super) fn asked(&mut self, now: Time) {
-        self.asked = Some(now);
-    }
-
-    fn is_answer(&self, now: Time) -> bool {
-        self.asked.is_some_and(|asked| now < asked + ANSWER)
-    }
-
     /// How long the rows of an answer wait for a burst to end: over a near link, what is lost altogether is soon found
     /// out, and each millisecond weighs more.
     fn answer_hold(&self) -> Duration {
@@ -301,6 +356,11 @@ impl Protector {
     /// After how long what has left should have been acknowledged. RFC 9002 §6.2.1 takes four deviations too.
     fn patience(&self) -> Duration {
         self.link.rtt + GRACE.max(self.link.rtt_deviation * 4)
+    }
+
+    /// For how long repair carries what has left.
+    fn horizon(&self) -> Duration {
+        (self.link.rtt * 5 / 4).max(self.patience()) + HOLD
     }
 
     /// The link's rate in bytes per second, or what it is taken to be at least.
@@ -336,28 +396,52 @@ impl Protector {
         self.copies.push(now, source, blind.chain(loses.then_some(last)));
     }
 
-    /// Protects an answer by the controller's plan where losses come singly; where they come in bursts, by as many rows
-    /// as it has, but later. Either way it goes again unless it is acknowledged in time.
-    fn protect_answer(&mut self, now: Time, source: Source<'_>, update: UpdateHeader, row: usize) {
+    /// Whether rows that follow their source at once are likely to die with it.
+    fn loses_in_bursts(&self) -> bool {
+        self.loss().is_some_and(|(_, burst)| burst > BURSTS)
+    }
+
+    /// How many rows stand for a small update where losses come in bursts: as many as it has. A long one has a row
+    /// more where losses are frequent, for of long answers one in a hundred lacked it.
+    fn late_rows(&self, layout: Layout) -> u8 {
+        let often = self.loss().is_some_and(|(loss, _)| loss > OFTEN);
+        let more = usize::from(often && layout.rows() >= LONG_ANSWER_ROWS);
+        (layout.rows() + more).min(layout.max_repair()) as u8
+    }
+
+    /// Protects a small update by the controller's plan where losses come singly; where they come in bursts, by rows
+    /// that stand for all of it, but later. Gives the first row that is not sent.
+    fn protect_small(&mut self, now: Time, source: &Source<'_>, row: usize) -> u8 {
+        let bursts = self.loses_in_bursts();
         let length = source.pieces.iter().map(Bytes::len).sum();
-        // Rows that stand for all of it need not be as long as what they stand for, and fit a packet.
-        let fitting = row.saturating_sub(ROW_HEADER).max(1);
-        let bursts = self.loss().is_some_and(|(_, burst)| burst > BURSTS);
-        let Ok(layout) = Layout::new(length, if bursts { fitting } else { row }) else { return };
-        let Some(plan) = self.plan(now, layout.rows(), layout.row()) else { return };
-        match plan.rows {
+        let Ok(layout) = Layout::new(length, if bursts { fitting(row) } else { row }) else { return 0 };
+        let planned = self.plan(now, layout.rows(), layout.row()).map_or(0, |plan| plan.rows);
+        let late = self.late_rows(layout);
+        match planned {
             0 => {}
-            _ if bursts => self.make_rows(&source, layout, 0..layout.rows() as u8, now + self.answer_hold()),
-            rows => self.make_rows(&source, layout, 0..rows.min(layout.max_repair() as u8), now + HOLD),
+            _ if bursts => self.make_rows(source, layout, 0..late, now + self.answer_hold()),
+            rows => self.make_rows(source, layout, 0..rows.min(layout.max_repair() as u8), now + HOLD),
         }
+        if bursts { late } else { 0 }
+    }
+
+    /// An answer goes again, as rows from `index` on, unless it is acknowledged in time.
+    fn wait_for_answer(
+        &mut self,
+        now: Time,
+        source: &Source<'_>,
+        update: UpdateHeader,
+        index: u8,
+        row: usize,
+    ) {
         let answer = Answer {
             // What an answer takes itself is in the round trips and their deviation.
             at: self.departure(now, 0) + self.patience(),
             channel: source.channel,
             priority: source.priority,
             pieces: source.pieces.to_vec(),
-            row: fitting,
-            index: if bursts { layout.rows() as u8 } else { 0 },
+            row: fitting(row),
+            index,
             update,
         };
         self.insistence.wait(source.stream, answer);
@@ -386,8 +470,7 @@ impl Protector {
             return self.clear();
         }
         let room = usize::from(self.link.payload.unwrap_or_default()).min(MAX_ROW).saturating_sub(ROW_HEADER);
-        let horizon = (self.link.rtt * 5 / 4).max(self.patience()) + HOLD;
-        for row in self.copies.due(now, horizon, room, self.spare()) {
+        for row in self.copies.due(now, self.horizon(), room, self.spare()) {
             self.hold(now, row);
         }
         if !self.is_drained() {
@@ -405,7 +488,7 @@ impl Protector {
     fn insist(&mut self, now: Time, stream: StreamId, answer: &Answer) {
         let Ok(layout) = Layout::new(answer.length(), answer.row) else { return };
         let source = Source {
-            what: What::Update { header: answer.update, head: 0, passing: false },
+            what: What::Update { header: answer.update, head: 0, worth: Worth::Answer, joint: false },
             channel: answer.channel,
             stream,
             priority: answer.priority,
@@ -460,6 +543,12 @@ impl Protector {
     }
 }
 
+/// The length of rows that stand for all of an update: they need not be as long as what they stand for, and fit a
+/// packet.
+fn fitting(row: usize) -> usize {
+    row.saturating_sub(ROW_HEADER).max(1)
+}
+
 /// The `length` bytes after `skip` of what the pieces make up.
 fn slice(pieces: &[Bytes], mut skip: usize, mut length: usize) -> Vec<Bytes> {
     let mut slices = Vec::new();
@@ -485,14 +574,26 @@ impl Row {
 /// How long a row is held back: longer than a sender takes to fill a packet with what was handed over before.
 const HOLD: Duration = Duration::from_millis(2);
 
-/// An update is taken as the answer to an event that came so much before it.
-const ANSWER: Duration = Duration::from_millis(300);
+/// A surface is busy whose updates are so close that three of them have left within this time, or within a round trip
+/// if that is less: a sum of their rows comes soon enough.
+const BUSY: Duration = Duration::from_millis(50);
+
+/// For so many rows there is a sum; where more than [`MUCH`] is lost, which two sums in a row often do not make good
+/// for, for fewer.
+const ROWS_OF_SUM: usize = 3;
+const ROWS_OF_MUCH: usize = 2;
+const MUCH: f64 = 0.035;
 
 /// The most rows of an answer; what is larger is protected as a whole, or ended by probes.
 const MAX_ANSWER_ROWS: usize = 8;
 
 /// Where the mean burst of losses is longer than this, as in the controller, rows that follow their source die with it.
 const BURSTS: f64 = 1.5;
+
+/// The share of packets lost above which bursts are frequent, and the rows from which on an answer is long: fewer are
+/// seldom lost but for all, and waiting helps those.
+const OFTEN: f64 = 0.015;
+const LONG_ANSWER_ROWS: usize = 5;
 
 /// The longest that the rows of an answer wait there: most bursts of 5 ms are over.
 const ANSWER_HOLD: Duration = Duration::from_millis(12);

@@ -6,17 +6,18 @@
 
 use std::ops::Range;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use super::incoming::{Context, Output, Repair, Rules, Source};
 use super::{Event, Limits, MAX_FLUSH, PIPE_WINDOW, STREAM_CANCELLED};
 use crate::assembler::Assembler;
+use crate::joint::{Joint, MAX_BODY, MAX_MEMBER};
 use crate::parse::{Blob, Chunks, Frames, Table};
 use crate::rebuild::{self, Rebuild};
 use crate::wire::Reader;
 use crate::{
-    Control, Error, Header, Kind, Label, MAX_CONTROL, MAX_HEADER, MAX_MESSAGE, MAX_SOUND, RemoteChannelId,
-    RepairHeader, UpdateHeader,
+    Control, Error, Header, JointHeader, Kind, Label, MAX_CONTROL, MAX_HEADER, MAX_MESSAGE, MAX_SOUND,
+    RemoteChannelId, RepairHeader, UpdateHeader,
 };
 
 /// A stream that the peer opened.
@@ -29,6 +30,8 @@ pub(super) struct Stream {
     rebuilds: Vec<Rebuild>,
     /// Whether some of its bytes were rebuilt.
     rebuilt: bool,
+    /// The same by a sum of rows of several updates.
+    restored: bool,
     /// What [`Stream::cost`] was when the session's sum was last brought up to date.
     pub(super) counted: usize,
     /// The same of [`Stream::kept`].
@@ -116,6 +119,7 @@ enum Body {
     Table { header: UpdateHeader, table: Table },
     Chunks { header: UpdateHeader, chunks: Chunks },
     Repair { header: RepairHeader, given: usize },
+    Joint { header: JointHeader, bytes: BytesMut },
 }
 
 /// How far a pipe has come; offsets in its own bytes.
@@ -150,6 +154,7 @@ impl Default for Stream {
             touched: Vec::new(),
             rebuilds: Vec::new(),
             rebuilt: false,
+            restored: false,
             counted: 0,
             counted_kept: 0,
             rest: Bytes::new(),
@@ -262,6 +267,32 @@ impl Stream {
         self.rebuild(context)
     }
 
+    /// Takes bytes that follow from a sum of rows of several updates.
+    pub(super) fn restore(&mut self, offset: u64, bytes: &Bytes, context: &mut Context) -> Result<(), Error> {
+        context.rebuilt.bytes += bytes.len() as u64;
+        (self.rebuilt, self.restored) = (true, true);
+        self.insert(offset, bytes, context)
+    }
+
+    /// What came of the first bytes, in at most so many pieces.
+    pub(super) fn pieces(&self, length: usize, most: usize) -> Vec<(u64, Bytes)> {
+        self.assembler.pieces(&(0..length as u64)).take(most).collect()
+    }
+
+    /// The number of a small update that is whole, as its sender counts, whether the session can resume or not, and all
+    /// bytes of its stream.
+    pub(super) fn whole_update(&mut self) -> Option<(u64, Bytes)> {
+        let (Body::Chunks { chunks, .. }, Some(label)) = (&self.body, self.label) else { return None };
+        let end = chunks.end();
+        let whole = (end <= MAX_MEMBER as u64).then(|| self.assembler.read(&(0..end)))??;
+        Some((label.number, Bytes::copy_from_slice(&whole)))
+    }
+
+    /// Whether some of its bytes followed from a sum of rows of several updates.
+    pub(super) fn was_restored(&self) -> bool {
+        self.restored
+    }
+
     /// The caller took bytes of a pipe; gives what to tell the peer, when it is time to.
     pub(super) fn consumed(&mut self, bytes: u64) -> Option<Control> {
         let (Some(header), Body::Pipe(window)) = (self.header, &mut self.body) else { return None };
@@ -371,7 +402,7 @@ impl Stream {
             return Err(Error::Violation { expected: "streams of the sender's kinds", got });
         }
         match source {
-            Source::Main(_) if kind == Kind::Repair => {
+            Source::Main(_) if matches!(kind, Kind::Repair | Kind::Joint) => {
                 return Ok(Some((kind.code(), "repair inside another channel".to_owned())));
             }
             Source::Own(_) if kind != Kind::Control && !rules.accepts.contains(kind) => {
@@ -405,7 +436,7 @@ impl Stream {
         let Some(header) = self.header.filter(|_| !self.admitted) else { return Ok(Admission::Wanted) };
         self.admitted = true;
         let Some(ledger) = &mut context.ledger else { return Ok(Admission::Wanted) };
-        if matches!(header.kind(), Kind::Control | Kind::Sound | Kind::Repair) {
+        if matches!(header.kind(), Kind::Control | Kind::Sound | Kind::Repair | Kind::Joint) {
             return Ok(Admission::Wanted);
         }
         let Some(Label { number, from }) = self.label else {
@@ -519,6 +550,13 @@ impl Stream {
                     context.repairs.push_back(Repair { header: *header, at, bytes });
                 }
             }
+            Body::Joint { bytes, .. } => {
+                let more = std::mem::take(&mut self.rest);
+                if bytes.len() + more.len() > MAX_BODY {
+                    return Err(Error::TooMuch { limit: "bytes of joint repair", max: MAX_BODY as u64 });
+                }
+                bytes.extend_from_slice(&more);
+            }
         }
         Ok(())
     }
@@ -609,6 +647,10 @@ impl Stream {
             Body::Messages(frames) | Body::Sound(frames) => frames.is_between_messages(),
             Body::Blob { blob, .. } => blob.is_done(),
             Body::Repair { header, given } => *given == header.row.into(),
+            Body::Joint { header, bytes } => {
+                context.joints.push_back(Joint::decode(*header, &Bytes::copy_from_slice(bytes))?);
+                true
+            }
         };
         if !whole {
             let got = format!("the end of {:?}", self.header);
@@ -629,6 +671,7 @@ impl Body {
                 frames.cost()
             }
             Self::Pipe(_) | Self::Repair { .. } => 0,
+            Self::Joint { bytes, .. } => bytes.len(),
             Self::Blob { blob, .. } => blob.cost(),
             Self::Table { table, .. } => table.cost(),
             Self::Chunks { chunks, .. } => chunks.cost(),
@@ -645,6 +688,7 @@ impl Body {
             Header::Sound => Self::Sound(Frames::new("a sound packet's length", MAX_SOUND)),
             Header::Update(header) => Self::Table { header, table: Table::default() },
             Header::Repair(header) => Self::Repair { header, given: 0 },
+            Header::Joint(header) => Self::Joint { header, bytes: BytesMut::new() },
             Header::Pipe { .. } => Self::Pipe(Window::default()),
             Header::Blob { hash, length } => Self::Blob { hash, blob: Blob::new(length) },
         }

@@ -7,7 +7,7 @@ use wayferry_proto::MAX_COVERED;
 use crate::controller::Controller;
 use crate::link::{Jitter, LaneConfig, Loss, Queue, Service};
 use crate::random::Random;
-use crate::session::{Delivery, Pace, Plan};
+use crate::session::{Delivery, FRAME, Pace, Plan};
 use crate::unit::Bitrate;
 use crate::world::LinkConfig;
 
@@ -45,12 +45,13 @@ pub enum Workload {
     Typing,
     /// 300 updates, ten a second: most of one to five packets, some of 10 to 50 kB, a few of 100 to 300 kB.
     Mixed,
-    /// A small window that draws 60 times a second for 30 s: most updates of one packet, some of two, each with the
-    /// message of its unit on the ordered stream beside it.
+    /// A small window that draws 60 times a second for 30 s: most updates of one packet, some of two, each of which
+    /// tells its unit and is shown after those before it.
     Busy,
-    /// The same as the product sends it that changes in place: each update makes up for the six before it, and tells
-    /// its unit.
+    /// The same that changes in place: each update makes up for the six before it.
     InPlace,
+    /// The same typing beside such a window of the same program, which is not covered and has no units.
+    TypingBesideBusy,
     /// What a viewer received while somebody typed and ran programs in a terminal.
     TraceTerminal,
     /// While a page was scrolled.
@@ -209,7 +210,7 @@ impl Trouble {
 
 impl Workload {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Streaming,
         Self::Streaming10Hz,
         Self::NonStreaming,
@@ -217,6 +218,7 @@ impl Workload {
         Self::Mixed,
         Self::Busy,
         Self::InPlace,
+        Self::TypingBesideBusy,
         Self::TraceTerminal,
         Self::TraceScroll,
         Self::TraceWindows,
@@ -232,6 +234,7 @@ impl Workload {
             Self::Mixed => "mixed",
             Self::Busy => "busy",
             Self::InPlace => "busy-in-place",
+            Self::TypingBesideBusy => "beside-busy",
             Self::TraceTerminal => "trace-terminal",
             Self::TraceScroll => "trace-scroll",
             Self::TraceWindows => "trace-windows",
@@ -248,19 +251,24 @@ impl Workload {
             Self::Typing => {
                 let mut random = Random::new(1);
                 let updates = (0..KEYS).map(|_| vec![small(&mut random)]).collect();
-                Plan { updates, pace: Pace::Keys(every(PERIOD, KEYS)), unit: None, covers: 0 }
+                Plan::of(updates, Pace::Keys(every(PERIOD, KEYS)))
             }
             Self::Mixed => {
                 let mut random = Random::new(2);
                 let updates = (0..UPDATES).map(|_| mixed(&mut random)).collect();
-                Plan { updates, pace: Pace::Timed(every(PERIOD, UPDATES)), unit: None, covers: 0 }
+                Plan::of(updates, Pace::Timed(every(PERIOD, UPDATES)))
             }
             Self::Busy => {
                 let mut random = Random::new(3);
                 let updates = (0..FRAMES).map(|_| vec![frame(&mut random)]).collect();
-                Plan { updates, pace: Pace::Timed(every(FRAME, FRAMES)), unit: Some(UNIT), covers: 0 }
+                Plan { told: true, ..Plan::of(updates, Pace::Timed(every(FRAME, FRAMES))) }
             }
-            Self::InPlace => Plan { unit: None, covers: MAX_COVERED, ..Self::Busy.plan() },
+            Self::InPlace => Plan { covers: MAX_COVERED, ..Self::Busy.plan() },
+            Self::TypingBesideBusy => {
+                let mut random = Random::new(3);
+                let beside = (0..2 * FRAMES).map(|_| frame(&mut random)).collect();
+                Plan { beside, ..Self::Typing.plan() }
+            }
             Self::TraceTerminal => recorded(include_str!("../../traces/terminal.txt")),
             Self::TraceScroll => recorded(include_str!("../../traces/scroll.txt")),
             Self::TraceWindows => recorded(include_str!("../../traces/windows.txt")),
@@ -275,7 +283,7 @@ fn recorded(text: &str) -> Plan {
         Some((Duration::from_millis(millis.parse().ok()?), chunks(bytes.parse().ok()?)))
     };
     let (times, updates) = text.lines().filter_map(update).unzip();
-    Plan { updates, pace: Pace::Timed(times), unit: None, covers: 0 }
+    Plan::of(updates, Pace::Timed(times))
 }
 
 /// About equal chunks of at most the usual size.
@@ -316,10 +324,6 @@ const KEYS: usize = 600;
 const PERIOD: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_millis(300);
 const FRAMES: usize = 1800;
-const FRAME: Duration = Duration::from_micros(16_667);
-
-/// Bytes of a commit unit that names one update and its damage.
-const UNIT: usize = 44;
 
 /// netem's gemodel: the chance of a packet to end the bad state, and the share of packets that the state loses.
 const BAD_ENDS: f64 = 0.2;

@@ -103,8 +103,9 @@ fn beyond() -> Vec<Cell> {
     cells
 }
 
-/// Round trips of 20 to 200 ms with 1 % of loss in each manner; singles also of 3 %, bad times also of 2 and 5 %. At
-/// 100 ms every trouble too: by itself, with single losses, and with bad times.
+/// Typing and busy windows at round trips of 20 to 200 ms with 1 % of loss in each manner; singles also of 3 %, bad
+/// times also of 2 and 5 %. At 100 ms every trouble too: by itself, with single losses, and with bad times; and both
+/// windows beside each other.
 fn bursts() -> Vec<Cell> {
     let repaired = Delivery::Repaired(Amount::Adaptive);
     let mut cells = Vec::new();
@@ -121,6 +122,11 @@ fn bursts() -> Vec<Cell> {
                 cells.extend(losses.map(|(loss_model, loss)| Cell { loss_model, loss, trouble, ..base }));
             }
         }
+    }
+    for delivery in [Delivery::Partial, repaired] {
+        let base = Cell::baseline(Workload::TypingBesideBusy, delivery, Controller::Copa);
+        cells.push(Cell { loss: 0, rate_mbps: 20, ..base });
+        cells.extend(manners().map(|(loss_model, loss)| Cell { loss_model, loss, rate_mbps: 20, ..base }));
     }
     cells
 }

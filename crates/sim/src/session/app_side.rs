@@ -6,12 +6,11 @@
 use std::sync::Arc;
 
 use noq_proto::StreamEvent;
-use wayferry_proto::{
-    ChannelId, ConnectionId, Event, Header, Side, SurfaceId, Time, UnitHead, UpdateHeader, UpdateSeq,
-};
+use wayferry_proto::{ConnectionId, Event, Side, SurfaceId, Time, UnitHead, UpdateHeader, UpdateSeq, Worth};
 
 use super::Delivery;
-use super::plan::{Pace, Plan};
+use super::display_side::REQUEST;
+use super::plan::{FRAME, Pace, Plan};
 use super::port::Port;
 use crate::app::{App, Io};
 
@@ -26,8 +25,8 @@ pub struct AppSide {
     /// How many updates have been asked for, by requests or by the first one.
     wanted: usize,
     sent: Vec<Time>,
-    /// The ordered stream of units.
-    units: Option<ChannelId>,
+    /// Updates of the window beside that were sent.
+    beside: usize,
     fault: Option<String>,
 }
 
@@ -41,7 +40,7 @@ impl AppSide {
             asked: None,
             wanted: 0,
             sent: Vec::new(),
-            units: None,
+            beside: 0,
             fault: None,
         }
     }
@@ -64,7 +63,7 @@ impl AppSide {
     fn take_events(&mut self, now: Time) {
         while let Some(event) = self.port.session.poll_event() {
             match event {
-                Event::Message { .. } => {
+                Event::Message { bytes, .. } if bytes.len() == REQUEST => {
                     self.asked.get_or_insert(now);
                     self.wanted += 1;
                 }
@@ -92,21 +91,43 @@ impl AppSide {
         let (due, _) = self.due(now);
         while self.sent.len() < due && self.port.session.content_budget(&self.port.link(io.meter)) > 0 {
             let update = self.sent.len();
-            let header = UpdateHeader {
-                connection: CONNECTION,
-                surface: SurfaceId(1),
-                seq: UpdateSeq(update as u64 + 1),
-                size: (1, 1),
-                format: 0,
-                fresh: false,
-                covers: 0,
-                unit: None,
-            };
+            let header = Self::header(UpdateSeq(update as u64 + 1));
             if let Err(error) = self.send_update(now, header) {
                 self.fault = Some(error.to_string());
             }
-            self.send_unit();
             self.sent.push(now);
+        }
+    }
+
+    /// When the window beside draws next.
+    fn next_beside(&self) -> Option<Time> {
+        self.plan.beside.get(self.beside)?;
+        Some(self.asked? + FRAME * self.beside as u32)
+    }
+
+    fn send_beside(&mut self, now: Time) {
+        while self.next_beside().is_some_and(|next| next <= now) {
+            let (surface, seq) = (BESIDE, UpdateSeq(self.beside as u64 + 1));
+            let chunks = vec![vec![0; self.plan.beside[self.beside]]];
+            let header = UpdateHeader { surface, seq, ..Self::header(seq) };
+            if let Err(error) = self.port.session.send_update(header, chunks) {
+                self.fault = Some(error.to_string());
+            }
+            self.beside += 1;
+        }
+    }
+
+    /// Of an update of the window that is looked at.
+    fn header(seq: UpdateSeq) -> UpdateHeader {
+        UpdateHeader {
+            connection: CONNECTION,
+            surface: SurfaceId(1),
+            seq,
+            size: (1, 1),
+            format: 0,
+            fresh: false,
+            covers: 0,
+            unit: None,
         }
     }
 
@@ -114,27 +135,15 @@ impl AppSide {
         let before = header.seq.0 - 1;
         let chunks = self.plan.chunks(before as usize);
         let session = &mut self.port.session;
-        if self.plan.covers == 0 {
-            return session.send_update(header, chunks);
+        if !self.plan.told {
+            let worth = if self.plan.has_requests() { Worth::Answer } else { Worth::Plain };
+            return session.send_content(header, chunks, worth);
         }
         let unit = Some(UnitHead { number: header.seq.0, after: 0, feedback: false, answered: None });
         let covers = if session.repairs(now) { u64::from(self.plan.covers).min(before) as u8 } else { 0 };
         let header = UpdateHeader { covers, unit, ..header };
-        match covers {
-            0 => session.send_update(header, chunks),
-            _ => session.send_passing_update(header, chunks),
-        }
-    }
-
-    /// As the product does, behind the update that it names.
-    fn send_unit(&mut self) {
-        let Some(length) = self.plan.unit else { return };
-        let session = &mut self.port.session;
-        let header = Header::Wayland { connection: CONNECTION };
-        let units = *self.units.get_or_insert_with(|| session.open(header));
-        if let Err(error) = session.send(units, &vec![0; length]) {
-            self.fault = Some(error.to_string());
-        }
+        let worth = if covers > 0 { Worth::Passing } else { Worth::Plain };
+        session.send_content(header, chunks, worth)
     }
 }
 
@@ -148,14 +157,18 @@ impl App for AppSide {
         self.port.session.on_timeout(now);
         self.take_events(now);
         self.send(now, &io);
+        self.send_beside(now);
         self.port.transmit(now, &mut io);
     }
 
     fn next_timeout(&self) -> Option<Time> {
         let (_, next) = self.due(self.now);
-        self.port.session.next_timeout().into_iter().chain(next).min()
+        self.port.session.next_timeout().into_iter().chain(next).chain(self.next_beside()).min()
     }
 }
+
+/// The window beside.
+pub(super) const BESIDE: SurfaceId = SurfaceId(2);
 
 /// The one program of the workloads.
 pub(super) const CONNECTION: ConnectionId = ConnectionId(1);

@@ -9,7 +9,7 @@ use noq_proto::StreamEvent;
 use wayferry_proto::{ChannelId, Event, Header, Side, Time, UpdateHeader, UpdateSeq, fence};
 
 use super::Delivery;
-use super::app_side::CONNECTION;
+use super::app_side::{BESIDE, CONNECTION};
 use super::log::Log;
 use super::plan::{Pace, Place, Plan, is_pattern};
 use super::port::Port;
@@ -32,7 +32,6 @@ pub struct DisplaySide {
     next: Option<Time>,
     whole: Vec<bool>,
     left: usize,
-    units: Units,
     made_up_for: MadeUpFor,
     fault: Option<String>,
 }
@@ -50,7 +49,6 @@ impl DisplaySide {
             next: None,
             whole: vec![false; plan.updates.len()],
             left: plan.updates.len(),
-            units: Units::default(),
             made_up_for: MadeUpFor::default(),
             plan,
             fault: None,
@@ -59,7 +57,7 @@ impl DisplaySide {
 
     /// Whether every update is here, or something went wrong.
     pub fn is_done(&self) -> bool {
-        (self.left == 0 && self.units.held.is_empty()) || self.fault.is_some()
+        self.left == 0 || self.fault.is_some()
     }
 
     /// How many updates are missing.
@@ -84,19 +82,15 @@ impl DisplaySide {
                     self.events = Some(self.port.session.open(Header::Events { connection: CONNECTION }));
                     self.next = Some(now);
                 }
-                Event::Chunk { .. } if self.plan.covers > 0 => {}
+                Event::Chunk { header, .. } if self.plan.told || header.surface == BESIDE => {}
+                Event::Update { header, .. } if header.surface == BESIDE => self.say(&[0; SHOWN]),
                 Event::Chunk { header, index, .. } => {
-                    self.units.held.push((header.seq.0.saturating_sub(1) as usize, index));
-                    self.show(now);
-                }
-                Event::Message { .. } => {
-                    self.units.came += 1;
-                    self.show(now);
+                    self.log.shown(header.seq.0.saturating_sub(1) as usize, index, now);
                 }
                 Event::Update { header, chunks } => {
                     self.take_update(now, &header, &chunks);
-                    if self.plan.covers > 0 {
-                        self.show_covered(now, &header);
+                    if self.plan.told {
+                        self.show_in_turn(now, &header);
                     }
                 }
                 Event::Warning(why) => self.fault = Some(why),
@@ -106,20 +100,8 @@ impl DisplaySide {
         }
     }
 
-    /// Notes what is there and has its unit, if the workload has any.
-    fn show(&mut self, now: Time) {
-        let Self { units, log, plan, .. } = self;
-        units.held.retain(|&(update, chunk)| {
-            let waits = plan.unit.is_some() && update >= units.came;
-            if !waits {
-                log.shown(update, chunk, now);
-            }
-            waits
-        });
-    }
-
-    /// Notes what is there, or made up for by what is.
-    fn show_covered(&mut self, now: Time, header: &UpdateHeader) {
+    /// Notes what is there, or made up for by what is, and all before it.
+    fn show_in_turn(&mut self, now: Time, header: &UpdateHeader) {
         let MadeUpFor { book, shown } = &mut self.made_up_for;
         let first = UpdateSeq(header.seq.0 - u64::from(header.covers));
         let noted = book.complete(header.surface, header.seq).and_then(|_| match header.covers {
@@ -155,8 +137,14 @@ impl DisplaySide {
         }
     }
 
-    fn ask(&mut self, now: Time) {
+    fn say(&mut self, message: &[u8]) {
         let Some(events) = self.events else { return };
+        if let Err(error) = self.port.session.send(events, message) {
+            self.fault = Some(error.to_string());
+        }
+    }
+
+    fn ask(&mut self, now: Time) {
         while let Some(due) = self.next.filter(|due| *due <= now) {
             self.next = None;
             let count = self.plan.updates.len();
@@ -167,22 +155,12 @@ impl DisplaySide {
             let first = *self.first.get_or_insert(due);
             self.log.request(self.asked, now);
             self.asked += 1;
-            if let Err(error) = self.port.session.send(events, &[0; REQUEST]) {
-                self.fault = Some(error.to_string());
-            }
+            self.say(&[0; REQUEST]);
             if let Pace::Keys(times) = &self.plan.pace {
                 self.next = times.get(self.asked).map(|time| first + *time);
             }
         }
     }
-}
-
-/// What of the ordered stream of units has come.
-#[derive(Debug, Default)]
-struct Units {
-    came: usize,
-    /// Updates and chunks that wait for theirs.
-    held: Vec<(usize, usize)>,
 }
 
 /// Which updates need not come any more.
@@ -215,6 +193,9 @@ impl App for DisplaySide {
         self.port.session.next_timeout().into_iter().chain(self.next).min()
     }
 }
+
+/// Bytes in which the display tells that it shows a picture.
+const SHOWN: usize = 8;
 
 /// Length of a request in bytes: about what a key press takes.
 pub(crate) const REQUEST: usize = 24;

@@ -16,6 +16,7 @@ pub use app_side::AppSide;
 pub use display_side::DisplaySide;
 pub(crate) use display_side::REQUEST;
 pub use log::{Answer, Log, Measures, Order};
+pub(crate) use plan::FRAME;
 pub use plan::{Pace, Plan};
 pub(crate) use port::Port;
 

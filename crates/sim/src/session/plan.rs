@@ -13,10 +13,13 @@ pub struct Plan {
     pub updates: Vec<Vec<usize>>,
     /// What starts an update.
     pub pace: Pace,
-    /// Bytes of the message that each update has on the ordered stream beside it, and without which it is not shown.
-    pub unit: Option<usize>,
-    /// So many updates before it each makes up for, where the link is known to lose.
+    /// Whether each update tells the unit that shows it, and is shown only when those before it are there, or made up
+    /// for.
+    pub told: bool,
+    /// So many updates before it each makes up for, where the link is known to lose; of those that tell their units.
     pub covers: u8,
+    /// Lengths of the updates of a window beside, 60 a second from the first request on, which answer nothing.
+    pub beside: Vec<usize>,
 }
 
 /// What starts an update.
@@ -36,14 +39,19 @@ pub enum Pace {
 }
 
 impl Plan {
+    /// These updates at this pace and nothing else.
+    pub fn of(updates: Vec<Vec<usize>>, pace: Pace) -> Self {
+        Self { updates, pace, told: false, covers: 0, beside: Vec::new() }
+    }
+
     /// `count` updates of `chunks` chunks of `length` bytes.
     pub fn uniform(count: usize, chunks: usize, length: usize, pace: Pace) -> Self {
-        Self { updates: vec![vec![length; chunks]; count], pace, unit: None, covers: 0 }
+        Self::of(vec![vec![length; chunks]; count], pace)
     }
 
     /// Bytes of all chunks.
     pub fn bytes(&self) -> u64 {
-        self.updates.iter().flatten().map(|length| *length as u64).sum()
+        self.updates.iter().flatten().chain(&self.beside).map(|length| *length as u64).sum()
     }
 
     /// Whether each update is asked for.
@@ -132,6 +140,9 @@ pub(super) fn is_pattern(place: Place, bytes: &[u8]) -> bool {
         word.starts_with(part)
     })
 }
+
+/// From one frame to the next at 60 Hz.
+pub(crate) const FRAME: Duration = Duration::from_micros(16_667);
 
 /// Length of the pattern's words.
 pub(super) const WORD: usize = 8;

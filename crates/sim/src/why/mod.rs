@@ -13,7 +13,7 @@ use std::time::Duration;
 use wayferry_proto::Time;
 
 use self::packet::{Frame, Packet};
-use self::traffic::{EVENTS, Lost, Traffic, UPDATE, WAYLAND};
+use self::traffic::{EVENTS, Lost, Traffic, UPDATE};
 use crate::error::Error;
 use crate::grid::{Cell, Run};
 use crate::session::{Answer, Log, Plan, REQUEST};
@@ -51,8 +51,6 @@ pub enum Cause {
     Key,
     /// The key was lost, and what repaired it came late.
     KeyRepairedLate,
-    /// The message of its unit was lost.
-    Unit,
     /// Everything of it, and every row.
     AllSourceAllRows,
     /// Everything of it, but not every row.
@@ -70,7 +68,6 @@ impl Cause {
             Self::Behind => "behind the one before",
             Self::Key => "key and all that repairs it lost",
             Self::KeyRepairedLate => "key lost, repaired late",
-            Self::Unit => "its unit lost",
             Self::AllSourceAllRows => "all source and all rows lost",
             Self::AllSource => "all source lost, rows came",
             Self::SomeSource => "some source and rows lost",
@@ -133,13 +130,11 @@ impl Why {
 
     fn cause(&self, plan: &Plan, update: usize, stream: u64) -> Cause {
         let key = self.message(1, EVENTS, update, REQUEST).filter(|_| plan.has_requests());
-        let unit = plan.unit.and_then(|length| self.message(0, WAYLAND, update, length));
         let whole = 0..u64::MAX;
         let (source, rows) = (self.ways[0].source(stream, &whole), self.ways[0].rows(stream, &whole));
-        match (key, unit) {
-            (Some((key, repair)), _) if key.lost > 0 && repair.all() => Cause::Key,
-            (Some((key, _)), _) if key.lost > 0 && source.lost == 0 => Cause::KeyRepairedLate,
-            (_, Some((unit, repair))) if unit.lost > 0 && repair.all() => Cause::Unit,
+        match key {
+            Some((key, repair)) if key.lost > 0 && repair.all() => Cause::Key,
+            Some((key, _)) if key.lost > 0 && source.lost == 0 => Cause::KeyRepairedLate,
             _ if source.lost == 0 => Cause::Nothing,
             _ if source.all() && rows.all() => Cause::AllSourceAllRows,
             _ if source.all() => Cause::AllSource,

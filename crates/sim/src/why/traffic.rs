@@ -21,8 +21,8 @@ struct Line {
     kind: u64,
     /// Where its body begins.
     body: u64,
-    /// Of a repair row: the stream that it repairs, and where.
-    repairs: Option<(u64, Range<u64>)>,
+    /// Of a repair row: the streams that it repairs, and where.
+    repairs: Vec<(u64, Range<u64>)>,
     /// First transmissions, and whether they were lost.
     firsts: Vec<(Range<u64>, bool)>,
 }
@@ -87,8 +87,7 @@ impl Traffic {
     pub(crate) fn rows(&self, stream: u64, range: &Range<u64>) -> Lost {
         let mut sum = Lost::default();
         for line in self.streams.values() {
-            let Some((of, block)) = &line.repairs else { continue };
-            if *of == stream && touch(block, range) {
+            if line.repairs.iter().any(|(of, block)| *of == stream && touch(block, range)) {
                 sum.add(line.firsts.iter().any(|(_, lost)| *lost));
             }
         }
@@ -98,9 +97,10 @@ impl Traffic {
     /// What a stream is, for a timeline.
     pub(crate) fn name(&self, stream: u64) -> String {
         let kind = KINDS.get(self.kind(stream) as usize).copied().unwrap_or("other");
-        match self.streams.get(&stream).and_then(|line| line.repairs.as_ref()) {
-            Some((of, block)) => format!("repair of #{of} {}+{}", block.start, block.end - block.start),
-            None => format!("{kind} #{stream}"),
+        match self.streams.get(&stream).map_or(&[][..], |line| &line.repairs) {
+            [] => format!("{kind} #{stream}"),
+            [(of, block)] => format!("repair of #{of} {}+{}", block.start, block.end - block.start),
+            [(first, _), .., (last, _)] => format!("repair of #{first} to #{last}"),
         }
     }
 }
@@ -121,9 +121,23 @@ impl Line {
         let length = reader.varint()?;
         self.body = (bytes.len() - reader.0.len()) as u64 + length;
         self.kind = reader.varint()?;
+        // A window beside is not what is explained.
+        if self.kind == UPDATE && reader.varint().and_then(|_| reader.varint())? != 1 {
+            self.kind = OTHER;
+        }
         if self.kind == REPAIR {
             let [_, stream, offset, length] = [0; 4].map(|_: u8| reader.varint().unwrap_or_default());
-            self.repairs = Some((stream, offset..offset + length));
+            self.repairs = vec![(stream, offset..offset + length)];
+        }
+        if self.kind == JOINT {
+            let [_, _, _] = [0; 3].map(|_: u8| reader.varint().unwrap_or_default());
+            let (count, mut next) = (*reader.0.first()?, 0);
+            reader.0 = &reader.0[1..];
+            for _ in 0..count {
+                let [_, gap, length] = [0; 3].map(|_: u8| reader.varint().unwrap_or_default());
+                self.repairs.push((next + gap, 0..length));
+                next += gap + 1;
+            }
         }
         Some(())
     }
@@ -134,9 +148,10 @@ fn touch(a: &Range<u64>, b: &Range<u64>) -> bool {
 }
 
 /// The session's kinds of streams.
-pub(crate) const WAYLAND: u64 = 2;
 pub(crate) const EVENTS: u64 = 3;
 pub(crate) const UPDATE: u64 = 4;
 const REPAIR: u64 = 8;
-const KINDS: [&str; 9] =
-    ["stream", "control", "wayland", "events", "update", "pipe", "blob", "sound", "repair"];
+const JOINT: u64 = 9;
+const OTHER: u64 = KINDS.len() as u64;
+const KINDS: [&str; 10] =
+    ["stream", "control", "wayland", "events", "update", "pipe", "blob", "sound", "repair", "joint"];

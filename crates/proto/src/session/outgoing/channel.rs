@@ -6,6 +6,7 @@
 use bytes::Bytes;
 
 use super::super::PIPE_WINDOW;
+use super::super::protect::Worth;
 use super::super::queue::{Kept, Queue};
 use super::{PIPE_HEAD, Place};
 use crate::{Header, Kind, Priority};
@@ -30,8 +31,8 @@ pub(super) struct Channel {
     lead: usize,
     /// Bytes of an update's body before its chunks.
     pub(super) table: usize,
-    /// A newer update is about to cover this one.
-    pub(super) passing: bool,
+    /// Of an update.
+    pub(super) worth: Worth,
     pub(super) pipe: Option<Flow>,
     /// Given when the first byte leaves, in a session that can be resumed.
     pub(super) number: Option<u64>,
@@ -63,7 +64,7 @@ impl Channel {
             handed: Vec::new(),
             lead: 0,
             table: 0,
-            passing: false,
+            worth: Worth::Plain,
             pipe: (header.kind() == Kind::Pipe).then(Flow::default),
             number: None,
             kept: Kept::default(),
@@ -80,6 +81,11 @@ impl Channel {
     /// Whether the peer handles it as it comes, and not only as a whole.
     pub(super) fn is_long_lived(&self) -> bool {
         !matches!(self.header.kind(), Kind::Update | Kind::Blob)
+    }
+
+    /// Bytes of the body.
+    pub(super) fn length(&self) -> u64 {
+        self.left + self.queue.len() as u64
     }
 
     /// Whether it goes on over another carrier: sound of then is of no use.

@@ -16,7 +16,7 @@ use bytes::Bytes;
 
 use self::channel::{Channel, content};
 use self::retention::Retention;
-use super::protect::{Protector, Source, What};
+use super::protect::{Protector, Source, What, Worth};
 use super::{MAX_FLUSH, PIPE_WINDOW, Repair, SMALL_UPDATE, STREAM_CANCELLED};
 use crate::assembler::IdSet;
 use crate::wire::Writer;
@@ -79,6 +79,8 @@ pub(super) struct Outgoing {
     sounds: VecDeque<(ChannelId, StreamId)>,
     /// Places of updates that were taken back, for those that replace them.
     vacated: BTreeMap<(ConnectionId, SurfaceId), Priority>,
+    /// What the carrier was given arrives in any case, and in order: it is a byte stream.
+    in_order: bool,
     retention: Retention,
     /// There is no carrier.
     suspended: bool,
@@ -91,6 +93,14 @@ pub(super) enum Place {
     Own(StreamId),
     /// In frames of the main channel, as this virtual stream.
     Main(u64),
+}
+
+/// Where a channel is kept.
+enum Held {
+    /// Not all of it has left.
+    Here(ChannelId),
+    /// All has, under this number.
+    Sent(u64),
 }
 
 /// A stream that the carrier could not open.
@@ -152,6 +162,7 @@ impl Outgoing {
             pipe_turn: 0,
             sounds: VecDeque::new(),
             vacated: BTreeMap::new(),
+            in_order: false,
             retention: Retention::new(false),
             suspended: false,
         }
@@ -223,8 +234,7 @@ impl Outgoing {
         self.mark_dirty(id);
     }
 
-    /// `passing` if a newer update is about to cover it.
-    pub(super) fn update(&mut self, header: UpdateHeader, chunks: Vec<Vec<u8>>, passing: bool) -> u64 {
+    pub(super) fn update(&mut self, header: UpdateHeader, chunks: Vec<Vec<u8>>, worth: Worth) -> u64 {
         let key = (header.connection, header.surface);
         let (queue, table) = content(chunks);
         let class = if queue.len() < SMALL_UPDATE { Class::SmallContent } else { Class::Content };
@@ -234,7 +244,7 @@ impl Outgoing {
         let id = self.insert(Header::Update(header), priority);
         if let Some(channel) = self.channels.get_mut(&id) {
             channel.queue = queue;
-            (channel.table, channel.passing) = (table, passing);
+            (channel.table, channel.worth) = (table, worth);
         }
         self.queued_content += length;
         self.finish(id);
@@ -264,10 +274,46 @@ impl Outgoing {
         Some(channel.queue.len() as u64)
     }
 
+    /// See [`Session::give_up`](super::Session::give_up).
+    pub(super) fn give_up(
+        &mut self,
+        connection: ConnectionId,
+        surface: SurfaceId,
+    ) -> Option<(UpdateSeq, u64)> {
+        if self.in_order {
+            return None;
+        }
+        let waiting = self.channels.iter().map(|(id, channel)| (Held::Here(*id), channel));
+        let sent = self.retention.sent().map(|(number, channel)| (Held::Sent(number), channel));
+        let updates = waiting.chain(sent).filter_map(|(held, channel)| match channel.header {
+            Header::Update(header) if (header.connection, header.surface) == (connection, surface) => {
+                Some((held, header.seq, channel))
+            }
+            _ => None,
+        });
+        let (mut held, mut first, mut bytes) = (Vec::new(), None, 0);
+        for (place, seq, channel) in updates {
+            if channel.stale || matches!(channel.place, Some(Place::Main(_))) {
+                return None;
+            }
+            first = Some(first.map_or(seq, |first: UpdateSeq| first.min(seq)));
+            bytes += channel.length();
+            held.push(place);
+        }
+        for held in held {
+            match held {
+                Held::Here(id) => self.reset(id, STREAM_CANCELLED),
+                Held::Sent(number) => self.reset_sent(number, STREAM_CANCELLED),
+            }
+        }
+        first.map(|first| (first, bytes))
+    }
+
     /// Takes what is known of the link now.
     pub(super) fn set_link(&mut self, now: Time, link: &LinkState) {
         self.ahead = link.ahead();
         self.room = self.ahead.saturating_sub(link.unsent);
+        self.in_order = link.payload.is_none();
         self.protector.set_link(now, link);
     }
 
@@ -298,8 +344,8 @@ impl Outgoing {
         }
     }
 
-    fn reset_stream(&mut self, stream: StreamId, code: u32) {
-        self.protector.forget(stream);
+    pub(super) fn reset_stream(&mut self, stream: StreamId, code: u32) {
+        self.protector.give_up(stream);
         self.given_up.insert(stream.0);
         self.transmit(Transmit::Reset { stream, code });
     }
@@ -316,8 +362,9 @@ impl Outgoing {
                 self.reset(id, code);
                 Some((id, header))
             }
-            // What is still in the carrier need not go on.
+            // What is still in the carrier need not go on: the peer has all of it, or does not want it.
             (None, Place::Own(stream)) if stream.0 < self.next_stream => {
+                self.protector.forget(stream);
                 self.forget_sent(place, code);
                 self.reset_stream(stream, code);
                 None
@@ -359,7 +406,7 @@ impl Outgoing {
 
     /// Gives the channel of a stream a place in the main one.
     fn move_to_main(&mut self, stream: StreamId) -> u64 {
-        self.protector.forget(stream);
+        self.protector.give_up(stream);
         let number = self.next_virtual;
         self.next_virtual += 1;
         let (from, to) = (Place::Own(stream), Place::Main(number));
@@ -447,11 +494,6 @@ impl Outgoing {
         &self.protector
     }
 
-    /// An event of the peer's came: what follows is its answer.
-    pub(super) fn asked(&mut self, now: Time) {
-        self.protector.asked(now);
-    }
-
     /// The peer has all of a stream.
     pub(super) fn acknowledged(&mut self, stream: StreamId) {
         self.protector.forget(stream);
@@ -460,15 +502,22 @@ impl Outgoing {
     /// Lets the rows go whose time has come.
     pub(super) fn send_repair(&mut self, now: Time) {
         while let Some(row) = self.protector.due(now) {
-            let stream = self.next_stream();
-            let mut bytes = Writer::new();
-            row.header().encode(&mut bytes);
-            bytes.raw(&row.bytes);
-            // Should the carrier return it, it goes nowhere.
-            self.given_up.insert(stream.0);
-            self.transmit(Transmit::Open { stream, priority: row.priority });
-            self.transmit(Transmit::Data { stream, bytes: bytes.into_vec().into(), finish: true });
+            self.send_row(row.header(), row.priority, &row.bytes);
         }
+        while let Some((header, priority, body)) = self.protector.due_jointly(now) {
+            self.send_row(header, priority, &body);
+        }
+    }
+
+    fn send_row(&mut self, header: Header, priority: Priority, body: &[u8]) {
+        let stream = self.next_stream();
+        let mut bytes = Writer::new();
+        header.encode(&mut bytes);
+        bytes.raw(body);
+        // Should the carrier return it, it goes nowhere.
+        self.given_up.insert(stream.0);
+        self.transmit(Transmit::Open { stream, priority });
+        self.transmit(Transmit::Data { stream, bytes: bytes.into_vec().into(), finish: true });
     }
 
     /// The next thing to do. `route` decides how a kind travels.
@@ -531,7 +580,8 @@ impl Outgoing {
         if let Place::Own(stream) = place
             && route(Kind::Repair) == Route::Own
         {
-            self.protect(now, id, stream, offset, &bytes, finish);
+            let joint = route(Kind::Joint) == Route::Own;
+            self.protect(now, id, (stream, offset), &bytes, finish, joint);
         }
         if finish {
             if let (Place::Own(stream), Kind::Sound) = (place, kind) {
@@ -556,10 +606,10 @@ impl Outgoing {
         &mut self,
         now: Time,
         id: ChannelId,
-        stream: StreamId,
-        offset: u64,
+        (stream, offset): (StreamId, u64),
         bytes: &Bytes,
         finish: bool,
+        joint: bool,
     ) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
         let handed = bytes.clone();
@@ -569,8 +619,8 @@ impl Outgoing {
                 if !finish {
                     return;
                 }
-                let (head, passing) = (channel.head(), channel.passing);
-                (What::Update { header, head, passing }, 0, std::mem::take(&mut channel.handed))
+                let (head, worth) = (channel.head(), channel.worth);
+                (What::Update { header, head, worth, joint }, 0, std::mem::take(&mut channel.handed))
             }
             Header::Wayland { .. } => (What::Messages, offset, vec![handed]),
             Header::Events { .. } => (What::Events, offset, vec![handed]),

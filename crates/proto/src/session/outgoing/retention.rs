@@ -122,6 +122,11 @@ impl Retention {
         }
     }
 
+    /// Channels of which everything has left, and the peer has not said to have it, by their numbers.
+    pub(super) fn sent(&self) -> impl Iterator<Item = (u64, &Channel)> {
+        self.sent.iter().map(|(number, (_, channel))| (*number, channel))
+    }
+
     #[cfg(test)]
     pub(super) fn entries(&self) -> usize {
         let channels = self.by_number.len() + self.unwanted.len() + self.sent.len();
@@ -290,6 +295,17 @@ impl Outgoing {
         if code != STREAM_CANCELLED {
             // It may not have read the number.
             self.control(&Control::GivenUp { number, code });
+        }
+    }
+
+    /// Gives up a channel of which everything has left.
+    pub(super) fn reset_sent(&mut self, number: u64, code: u32) {
+        let place = self.retention.sent.get(&number).and_then(|(_, channel)| channel.place);
+        self.retention.forget_sent(&(number..=number));
+        // It may not have read the number.
+        self.control(&Control::GivenUp { number, code });
+        if let Some(Place::Own(stream)) = place {
+            self.reset_stream(stream, code);
         }
     }
 

@@ -34,16 +34,30 @@ pub(in super::super) enum What {
         header: UpdateHeader,
         /// How many bytes at their beginning say what the others are.
         head: usize,
-        /// A newer update is about to cover it: its rows wait for that, and leave only if none comes.
-        passing: bool,
+        worth: Worth,
+        /// Whether the peer takes repair that stands for several updates.
+        joint: bool,
     },
+}
+
+/// What an update is to the user, by which it is repaired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Worth {
+    /// The user waits for it: it answers input.
+    Answer,
+    /// Neither of the others.
+    #[default]
+    Plain,
+    /// A newer update is about to [cover](UpdateHeader::covers) it: its rows wait for that, and leave only if none
+    /// comes for more than a frame.
+    Passing,
 }
 
 impl Source<'_> {
     /// How long its rows are held back.
     pub(super) fn hold(&self) -> Duration {
         match self.what {
-            What::Update { passing: true, .. } => PASSING,
+            What::Update { worth: Worth::Passing, .. } => PASSING,
             _ => HOLD,
         }
     }

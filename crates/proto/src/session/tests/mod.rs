@@ -4,6 +4,7 @@ mod bursts;
 mod delivery;
 mod handshake;
 mod hostile;
+mod jointly;
 mod repair;
 mod resume;
 mod resume_hostile;
@@ -16,8 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::wire::Writer;
 use crate::{
-    Class, ConnectionId, Delivered, Kinds, Label, Priority, Receipt, RepairHeader, Side, SurfaceId, UnitHead,
-    UpdateSeq,
+    Class, ConnectionId, Delivered, JointHeader, Kinds, Label, Priority, Receipt, RepairHeader, Side,
+    SurfaceId, UnitHead, UpdateSeq,
 };
 
 /// SplitMix64: the tests' randomness, from a seed.
@@ -577,6 +578,13 @@ fn the_documented_bytes_are_the_bytes() {
     let (row, index) = (1424, 1);
     let header = RepairHeader { channel: 7, stream: StreamId(9), offset: 256, length: 5000, row, index };
     check(&stream(Header::Repair(header), |_| {}), &["0a 08 07 09 41 00 53 88 45 90 01"]);
+    let joint = JointHeader { number: 70, first: 300, row: 1372, updates: 2 };
+    check(
+        &stream(Header::Joint(joint), |writer| {
+            writer.varint(7).varint(9).varint(300).varint(0).varint(1).varint(1500);
+        }),
+        &["08 09 40 46 41 2c 45 5c 02", "07 09 41 2c 00 01 45 dc"],
+    );
     let receipt = Receipt { lasting: 3, done: vec![1..=10], open: vec![] };
     check(&control_frame(&Control::Received(receipt)), &["06 0c 03 01 00 09 00"]);
     let open = vec![Delivered { number: 11, offset: 256 }];

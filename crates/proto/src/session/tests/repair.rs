@@ -46,7 +46,7 @@ impl Wire {
         Self::between(Config { repair: Repair::Fixed(2.0), ..display }, app, &hello)
     }
 
-    fn between(sender: Config, receiver: Config, hello: &Hello) -> Self {
+    pub(super) fn between(sender: Config, receiver: Config, hello: &Hello) -> Self {
         let mut sender = Alone::new(sender);
         sender.data(0, 0, &hello_stream(hello));
         sender.session.set_link(Time::ZERO, &link());
@@ -450,7 +450,7 @@ fn only_the_last_of_updates_that_cover_each_other_is_repaired() {
     let mut wire = Wire::new(Side::App, Repair::Fixed(2.0));
     for seq in 2..=9 {
         let header = UpdateHeader { covers: u8::from(seq > 2), ..update(1, seq) };
-        wire.sender.session.send_passing_update(header, chunks(1, &[300])).unwrap();
+        wire.sender.session.send_content(header, chunks(1, &[300]), Worth::Passing).unwrap();
         assert_eq!(rows_within(&mut wire, 17), 0, "update {seq}");
     }
     assert_eq!(rows_within(&mut wire, 5), 0);
@@ -462,10 +462,10 @@ fn only_the_last_of_updates_that_cover_each_other_is_repaired() {
 fn rows_of_what_is_not_covered_leave() {
     let mut wire = Wire::new(Side::App, Repair::Fixed(2.0));
     for header in [update(1, 5), update(2, 6), update(1, 6)] {
-        wire.sender.session.send_passing_update(header, chunks(1, &[300])).unwrap();
+        wire.sender.session.send_content(header, chunks(1, &[300]), Worth::Passing).unwrap();
     }
     let covering = UpdateHeader { covers: 1, ..update(1, 7) };
-    wire.sender.session.send_passing_update(covering, chunks(1, &[300])).unwrap();
+    wire.sender.session.send_content(covering, chunks(1, &[300]), Worth::Passing).unwrap();
     assert_eq!(rows_within(&mut wire, 30), 3, "5 and 7 of surface 1, and that of surface 2");
     wire.sender.session.send_update(update(1, 8), chunks(1, &[300])).unwrap();
     assert_eq!(rows_within(&mut wire, 5), 1, "as ever");

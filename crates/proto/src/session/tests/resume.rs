@@ -374,6 +374,44 @@ fn an_update_can_be_taken_back_until_it_leaves_again() {
 }
 
 #[test]
+fn what_is_given_up_is_not_sent_again() {
+    let mut pair = Pair::resumable();
+    let (connection, surface) = (ConnectionId(1), SurfaceId(1));
+    pair.app().send_update(update(1, 1), vec![vec![1; 50_000]]).unwrap();
+    pair.run(LOST);
+    assert_eq!(pair.app().give_up(connection, surface), None, "it is there");
+    for seq in 2..=4 {
+        pair.app().send_update(update(1, seq), vec![vec![seq as u8; 50_000]]).unwrap();
+    }
+    pair.settle();
+    let payload = Some(1200);
+    let room = LinkState { rate: Some(25 * 20_000), window: 1 << 20, payload, ..LinkState::default() };
+    let now = pair.now;
+    pair.app().set_link(now, &room);
+    pair.app().send_update(update(1, 5), vec![vec![5; 45_000]; 2]).unwrap();
+    pair.settle();
+    let is_of_content =
+        |arrival: &Arrival| matches!(arrival, Arrival::Data { bytes, .. } if bytes.len() > 1000);
+    pair.flying.retain(|_, (to, arrival)| *to != DISPLAY || !is_of_content(arrival));
+    let (first, bytes) = pair.app().give_up(connection, surface).expect("they have not arrived");
+    assert_eq!(first, UpdateSeq(2));
+    assert!((240_000..241_000).contains(&bytes), "{bytes}");
+    assert_eq!(pair.app().give_up(connection, surface), None, "they are gone");
+    pair.app().send_update(update(1, 6), vec![vec![6; 50_000]]).unwrap();
+    pair.app().set_link(now, &LinkState { window: 1 << 30, payload, ..LinkState::default() });
+    pair.run(LOST);
+    pair.lose();
+    pair.reconnect();
+    pair.run(LOST);
+    let updates: Vec<u64> = pair.ends[DISPLAY].updates().keys().map(|header| header.seq.0).collect();
+    assert_eq!(updates, [1, 6]);
+    pair.forget();
+    let idle = Pair::resumable();
+    assert_eq!(pair.ends[DISPLAY].session.footprint(), idle.ends[DISPLAY].session.footprint());
+    assert_eq!((pair.app().retained(), pair.app().content_budget(&LinkState::default())), (0, 64 << 10));
+}
+
+#[test]
 fn messages_of_the_main_channel_come_once_each() {
     let mut pair = Pair::resumable();
     let closed = |n| Control::AppClosed { connection: ConnectionId(n), error: None };

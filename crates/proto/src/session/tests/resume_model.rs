@@ -32,6 +32,8 @@ struct Sent {
 struct Said {
     channels: BTreeMap<Header, Sent>,
     updates: BTreeMap<UpdateHeader, Vec<Bytes>>,
+    /// Updates that were given up: they may come.
+    given_up: BTreeMap<UpdateHeader, Vec<Bytes>>,
     blobs: BTreeMap<u128, Bytes>,
     controls: Vec<Control>,
     seq: u64,
@@ -51,7 +53,7 @@ impl Model {
 
     fn step(&mut self) {
         let at = self.dice.below(2);
-        match self.dice.below(20) {
+        match self.dice.below(21) {
             0..=1 => self.open(at),
             2..=7 => self.say(at),
             8 => self.end(at),
@@ -60,6 +62,7 @@ impl Model {
             12 => self.take_back(),
             13 => self.blob(at),
             14 => self.control(at),
+            15 => self.give_up(),
             _ => {
                 let time = self.dice.below(60) as u64;
                 self.pair.run(Duration::from_millis(time));
@@ -161,6 +164,15 @@ impl Model {
         }
     }
 
+    fn give_up(&mut self) {
+        let Some((header, _)) = self.said[APP].updates.last_key_value() else { return };
+        let header = *header;
+        if let Some((first, _)) = self.session(APP).give_up(header.connection, header.surface) {
+            let said = &mut self.said[APP];
+            said.given_up.extend(said.updates.extract_if(.., |header, _| header.seq >= first));
+        }
+    }
+
     fn blob(&mut self, at: usize) {
         let length = [0, 50, 70_000][self.dice.below(3)];
         let bytes = Bytes::from(self.dice.bytes(length));
@@ -235,7 +247,8 @@ impl Model {
                 }
                 check_ends(*header, sent.fate, &end.events);
             }
-            let updates = end.updates();
+            let mut updates = end.updates();
+            updates.retain(|header, chunks| said.given_up.get(header) != Some(chunks));
             assert!(updates == said.updates, "{:?}", updates.keys());
             let blobs = end.events.iter().filter_map(|event| match event {
                 Event::Blob { hash, bytes } => Some((*hash, bytes.clone())),
