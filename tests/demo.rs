@@ -14,9 +14,24 @@ fn the_demo_needs_no_compositor() {
     let last = summary.lines().last().expect("a line");
     assert!(last.starts_with("19 of 20 keys: ") && last.contains(" instead of "), "{summary}");
     assert!(last.ends_with("; nothing lost"), "{summary}");
+    assert!(!summary.contains("at once"), "the answers are as soon: {summary}");
     let shown = Picture::from_png(&picture).expect("a picture");
     assert_eq!(shown.size(), (1288, 668), "two windows, and the text below");
     assert!(shown.colours() > 10, "an empty picture");
+}
+
+#[test]
+fn the_demo_tells_how_soon_keys_are_seen_where_the_link_is_far() {
+    let home = Home::new();
+    let picture = home.file("demo.png").display().to_string();
+    let words = ["demo", "--duration", "6", "--rtt", "200", "--loss", "0", "--png", &picture];
+    let summary = String::from_utf8(home.wayferry_and_lab().args(words).run()).expect("text");
+    let told = |line: &&str| {
+        ["keys shown at once; keys seen: p50 ", "; without prediction: p50 "]
+            .iter()
+            .all(|part| line.contains(part))
+    };
+    assert_eq!(summary.lines().filter(told).count(), 2, "one of each session: {summary}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use wayferry_stage::LinkConfig;
 
-use crate::rig::{Compositor, Home, Keyboard, Launch, Picture, Session, Sway, until};
+use crate::rig::{Compositor, Home, InputMethod, Keyboard, Launch, Picture, Session, Sway, until};
 
 /// Letters that are typed until the terminal's are known, and those that are typed then.
 const LEARNED: &str = "hehehehehehe";
@@ -13,13 +13,24 @@ const TYPED: &str = "he";
 
 #[test]
 fn letters_are_shown_while_no_answer_can_come_and_it_is_what_they_looked_like() {
-    let prepare = |home: &Home| home.launch("foot").args(["cat"]);
+    shown_at_once(&Sway::start(), LEARNED);
+}
+
+/// Fewer letters than it takes to learn what a caret looks like, and where it is.
+#[test]
+fn where_a_terminal_says_where_its_caret_is_letters_are_shown_sooner() {
     let sway = Sway::start();
-    let mut keyboard = Keyboard::new(&sway);
-    let (learned, expected) = without(&sway, &mut keyboard, prepare);
-    let mut session = Session::start_over(&sway, far(), &[]);
-    let _foot = session.join(prepare(session.home())).start();
-    types_slowly(&sway, &mut keyboard, LEARNED);
+    let _method = InputMethod::new(&sway);
+    shown_at_once(&sway, "heheh");
+}
+
+/// Letters that follow those that are learned, while no answer can come.
+fn shown_at_once(sway: &Sway, letters: &str) {
+    let mut keyboard = Keyboard::new(sway);
+    let (learned, expected) = without(sway, &mut keyboard, letters);
+    let mut session = Session::start_over(sway, far(), &[]);
+    let _foot = session.join(foot(session.home())).start();
+    types_slowly(sway, &mut keyboard, letters);
     sway.shows("what was answered", &learned);
     let link = session.link.as_ref().expect("a link");
     link.set_down(true);
@@ -33,6 +44,10 @@ fn letters_are_shown_while_no_answer_can_come_and_it_is_what_they_looked_like() 
     link.set_down(false);
     sway.shows("the truth", &expected);
     session.must_run();
+}
+
+fn foot(home: &Home) -> Launch {
+    home.launch("foot").args(["cat"])
 }
 
 #[test]
@@ -56,9 +71,9 @@ fn nothing_is_shown_of_a_password_that_is_typed_into_a_terminal() {
 }
 
 /// What a terminal looks like without Wayferry: after the letters that are learned, and after the others.
-fn without(sway: &Sway, keyboard: &mut Keyboard, prepare: fn(&Home) -> Launch) -> (Picture, Picture) {
-    let mut foot = prepare(sway.home()).env("WAYLAND_DISPLAY", sway.display()).start();
-    let pictures = [LEARNED, TYPED].map(|text| {
+fn without(sway: &Sway, keyboard: &mut Keyboard, learned: &str) -> (Picture, Picture) {
+    let mut foot = foot(sway.home()).env("WAYLAND_DISPLAY", sway.display()).start();
+    let pictures = [learned, TYPED].map(|text| {
         types_slowly(sway, keyboard, text);
         sway.settled()
     });

@@ -100,7 +100,7 @@ fn a_program_that_does_not_exist_is_127_however_it_is_started() {
         let (said, told) = (program.stderr(), program.stdout());
         assert!(
             said.contains("error: ")
-                && said.contains("cannot run `no-such-program`")
+                && said.contains("cannot run `no-such-program`: there is no such program")
                 && said.contains("hint: "),
             "{said}"
         );

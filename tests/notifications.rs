@@ -141,7 +141,7 @@ fn where_they_are_off_there_are_none_and_no_bus() {
     let desk = Desk::start(sway.home(), Launch::privileged);
     let line = "'echo bus=$DBUS_SESSION_BUS_ADDRESS >$HOME/bus; timeout 5 notify-send one; exit 0'";
     let options = ["--notifications", "off"];
-    let mut wayferry = ferry(&sway, &sshd, &options, &["foot", "sh", "-c", line]).start();
+    let mut wayferry = ferry(&sway, &sshd, &options, &["sh", "-c", line]).start();
     assert_eq!(wayferry.ended().code(), Some(0), "{}", wayferry.stderr());
     assert_eq!(fs::read_to_string(sshd.home().file("bus")).expect("what it found"), "bus=\n");
     assert!(desk.said().is_empty(), "{:?}", desk.said());

@@ -7,7 +7,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
-use wayferry_net::quic::{Connected, Listener};
+use wayferry_net::quic::{Connected, Listener, PageOrigin, SetupError};
 use wayferry_net::{Admitted, Carrier, Fingerprint, Ticket};
 use wayferry_proto::admission::{self, Fate, Lane, Role};
 use wayferry_proto::{Candidate, CloseReason, Config, Secret, Session, SessionId, Source, Time};
@@ -62,6 +62,22 @@ impl Admission {
     pub fn ticket(&mut self, role: Role, secret: Secret, until: Time) -> Ticket {
         self.admission.secrets_mut().print(role, secret, until);
         self.ticket_with(secret)
+    }
+
+    /// The same for a page of that origin; from now on the port answers browsers, too. `None` where there is no port.
+    ///
+    /// # Errors
+    /// No certificate can be made for it.
+    pub fn page_ticket(
+        &mut self,
+        role: Role,
+        secret: Secret,
+        until: Time,
+        origin: PageOrigin,
+    ) -> Result<Option<Ticket>, SetupError> {
+        let Some(listener) = &self.listener else { return Ok(None) };
+        let fingerprint = listener.admit_page(origin)?;
+        Ok(Some(Ticket { fingerprint, ..self.ticket(role, secret, until) }))
     }
 
     /// A ticket for the display with this certificate, which reached this machine at that address.
@@ -163,8 +179,10 @@ impl Admission {
     fn meet(&mut self, connected: Connected, now: Time) -> u64 {
         let Connected { carrier, peer, address, early } = connected;
         // A display with a TLS session ticket was let in before.
-        let known = early || self.admitted.is_some() || self.admission.secrets().is_known(peer);
-        let lane = if known { Lane::Known } else { Lane::Stranger };
+        let is_known = |peer| early || self.admitted.is_some() || self.admission.secrets().is_known(peer);
+        let lane = if peer.is_some_and(is_known) { Lane::Known } else { Lane::Stranger };
+        // A page has none. It is known by its incarnation alone, and is to be taken for no other.
+        let peer = peer.unwrap_or_else(|| Fingerprint(random_bytes()));
         let (number, lost) = self.admission.come((lane, address.ip().into()), peer, now, |config| {
             let mut link = Link::new(Session::new(config), carrier);
             link.set_from(address);

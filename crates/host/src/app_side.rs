@@ -10,6 +10,7 @@ mod coming;
 mod displays;
 mod ending;
 mod gpu;
+mod handed;
 mod notes;
 mod own_program;
 mod sound;
@@ -37,6 +38,7 @@ use self::accepting::Accepting;
 pub use self::displays::Displays;
 use self::ending::Ending;
 use self::gpu::Gpu;
+use self::handed::Handed;
 use self::notes::Notes;
 use self::own_program::OwnProgram;
 pub use self::own_program::Start;
@@ -58,6 +60,7 @@ use crate::edge::programs::Environment;
 use crate::edge::recorder::Recorder;
 use crate::edge::signals::Signals;
 use crate::edge::socket::{Listener, RuntimeDir};
+use crate::edge::turns::Took;
 use crate::edge::wait::Ready;
 use crate::edge::workers::Pool;
 use crate::error::Error;
@@ -249,7 +252,11 @@ impl Loop for AppSide<'_> {
         earlier(earlier(link, self.look_again_at()), self.gauges.next_timeout(now))
     }
 
-    fn took(&self, turn: Duration) {
+    fn is_timed(&self) -> bool {
+        self.gauges.is_timed()
+    }
+
+    fn took(&self, turn: Took) {
         self.gauges.took(turn);
     }
 }
@@ -794,11 +801,7 @@ impl<'a> AppSide<'a> {
         for id in ids[self.programs.turn..].iter().chain(&ids[..self.programs.turn]) {
             let Some(program) = self.programs.connections.get_mut(id) else { continue };
             let (session, superseded) = (&mut self.hub.link.session, &mut self.gauges.counters.superseded);
-            program.core.flush(now, turn, credit, &mut |surface, seq| {
-                let bytes = session.take_back(*id, surface, seq)?;
-                *superseded += 1;
-                Some(bytes)
-            });
+            program.core.flush(now, turn, credit, &mut Handed { session, connection: *id, superseded });
         }
     }
 

@@ -9,6 +9,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use wayferry_net::quic::PageOrigin;
+
 /// What a caller wants of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
@@ -24,6 +26,8 @@ pub enum Request {
         view: bool,
         /// For how long the ticket is good; the session's default without.
         good_for: Option<Duration>,
+        /// It is for a page of this origin.
+        page: Option<PageOrigin>,
     },
     /// Makes tickets that were printed and not used invalid.
     Revoke,
@@ -102,10 +106,11 @@ impl Word for Request {
             Self::Attach(Some(reached)) => format!("attach {reached}"),
             Self::View(None) => "view".into(),
             Self::View(Some(reached)) => format!("view {reached}"),
-            Self::Ticket { view, good_for } => {
+            Self::Ticket { view, good_for, page } => {
                 let view = if *view { " --view" } else { "" };
                 let good_for = good_for.map(|time| format!(" --for {}", time.as_secs_f64()));
-                format!("ticket{view}{}", good_for.unwrap_or_default())
+                let page = page.as_ref().map(|origin| format!(" --page {origin}"));
+                format!("ticket{view}{}{}", good_for.unwrap_or_default(), page.unwrap_or_default())
             }
             Self::Revoke => "ticket --revoke".into(),
             Self::Detach => "detach".into(),
@@ -125,13 +130,8 @@ impl Word for Request {
             ["attach", reached] => Some(Self::Attach(Some(reached.parse().ok()?))),
             ["view"] => Some(Self::View(None)),
             ["view", reached] => Some(Self::View(Some(reached.parse().ok()?))),
-            ["ticket"] => Some(Self::Ticket { view: false, good_for: None }),
-            ["ticket", "--view"] => Some(Self::Ticket { view: true, good_for: None }),
-            ["ticket", "--for", time] => Some(Self::Ticket { view: false, good_for: Some(seconds(time)?) }),
-            ["ticket", "--view", "--for", time] => {
-                Some(Self::Ticket { view: true, good_for: Some(seconds(time)?) })
-            }
             ["ticket", "--revoke"] => Some(Self::Revoke),
+            ["ticket", ref options @ ..] => ticket(options),
             ["detach"] => Some(Self::Detach),
             ["detach", "--views"] => Some(Self::DetachViews),
             ["stop"] => Some(Self::Stop),
@@ -217,6 +217,21 @@ fn words_of(word: &str) -> Option<String> {
     Some(text.into_owned()).filter(|text| !text.is_empty())
 }
 
+/// What is asked of a ticket; each once.
+fn ticket(options: &[&str]) -> Option<Request> {
+    let (mut view, mut good_for, mut page) = (false, None, None);
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        match *option {
+            "--view" if !view => view = true,
+            "--for" if good_for.is_none() => good_for = Some(seconds(options.next()?)?),
+            "--page" if page.is_none() => page = Some(options.next()?.parse().ok()?),
+            _ => return None,
+        }
+    }
+    Some(Request::Ticket { view, good_for, page })
+}
+
 fn seconds(text: &str) -> Option<Duration> {
     let seconds = text.parse().ok().filter(|seconds| (0.0..=1e9).contains(seconds))?;
     Some(Duration::from_secs_f64(seconds))
@@ -267,10 +282,10 @@ mod tests {
             Request::Attach(reached),
             Request::View(None),
             Request::View(reached),
-            Request::Ticket { view: false, good_for: None },
-            Request::Ticket { view: true, good_for: None },
-            Request::Ticket { view: false, good_for: Some(Duration::from_millis(90_500)) },
-            Request::Ticket { view: true, good_for: Some(Duration::from_secs(86_400)) },
+            Request::Ticket { view: false, good_for: None, page: None },
+            Request::Ticket { view: true, good_for: None, page: "http://localhost:8000".parse().ok() },
+            Request::Ticket { view: false, good_for: Some(Duration::from_millis(90_500)), page: None },
+            Request::Ticket { view: true, good_for: Some(Duration::from_secs(86_400)), page: None },
             Request::Revoke,
             Request::Detach,
             Request::DetachViews,
@@ -313,6 +328,9 @@ mod tests {
             &b"fly\n"[..],
             b"attach here\n",
             b"ticket --for nan\n",
+            b"ticket --view --view\n",
+            b"ticket --page\n",
+            b"ticket --page file:///page.html\n",
             b"detach --all\n",
             b"open \n",
             b"open a b\n",

@@ -14,6 +14,7 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use wayferry_net::Fingerprint;
+use wayferry_net::quic::PageOrigin;
 use wayferry_proto::admission::Role;
 use wayferry_proto::{Candidate, Secret, Time};
 
@@ -266,9 +267,9 @@ impl ControlServer {
             Step::Request => match Request::decode(text) {
                 Some(Request::Attach(reached)) => Ok(Some(Step::Greeting(Role::Active, reached))),
                 Some(Request::View(reached)) => Ok(Some(Step::Greeting(Role::View, reached))),
-                Some(Request::Ticket { view, good_for }) => {
+                Some(Request::Ticket { view, good_for, page }) => {
                     let role = if view { Role::View } else { Role::Active };
-                    self.print_ticket(role, now + good_for.unwrap_or(TICKET_LIFE), visitor)
+                    self.print_ticket(role, now + good_for.unwrap_or(TICKET_LIFE), page, visitor)
                 }
                 Some(Request::Revoke) => {
                     self.admission.revoke_tickets();
@@ -308,11 +309,22 @@ impl ControlServer {
         }
     }
 
-    fn print_ticket(&mut self, role: Role, until: Time, visitor: &Visitor) -> Result<Option<Step>, String> {
-        if !self.admission.is_open() {
-            return Err("only displays that ssh brings are let in".into());
-        }
-        let ticket = self.admission.ticket(role, Secret::from(random_bytes::<32>()), until);
+    fn print_ticket(
+        &mut self,
+        role: Role,
+        until: Time,
+        page: Option<PageOrigin>,
+        visitor: &Visitor,
+    ) -> Result<Option<Step>, String> {
+        let secret = Secret::from(random_bytes::<32>());
+        let ticket = match page {
+            Some(origin) => {
+                let ticket = self.admission.page_ticket(role, secret, until, origin);
+                ticket.map_err(|error| error.to_string())?.ok_or("the session has no UDP port")?
+            }
+            None if self.admission.is_open() => self.admission.ticket(role, secret, until),
+            None => return Err("only displays that ssh brings are let in".into()),
+        };
         answer(&visitor.socket, &Answer::Ticket(ticket.to_string()));
         Ok(None)
     }

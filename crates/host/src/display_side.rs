@@ -41,6 +41,7 @@ use crate::edge::offer::{Offer, answer};
 use crate::edge::part::{self, Base, Hub, Loop, Part, turn_parts};
 use crate::edge::pipes::Pipes;
 use crate::edge::signals::Signals;
+use crate::edge::turns::Took;
 use crate::edge::wait::{Interests, Ready};
 use crate::edge::workers::Pool;
 use crate::error::Error;
@@ -204,7 +205,11 @@ impl Loop for DisplaySide<'_> {
         earlier(stale, earlier(self.gauges.next_timeout(now), self.hub.link.contact_timeout()))
     }
 
-    fn took(&self, turn: Duration) {
+    fn is_timed(&self) -> bool {
+        self.gauges.is_timed()
+    }
+
+    fn took(&self, turn: Took) {
         self.gauges.took(turn);
     }
 }

@@ -158,6 +158,12 @@ impl fmt::Display for Error {
             Self::Display { name, source } => write!(f, "cannot make the Wayland display `{name}`: {source}"),
             Self::AppViolation(what) => write!(f, "the program broke the Wayland protocol: {what}"),
             Self::NoSession(what) | Self::SessionName(what) => f.write_str(what),
+            // The system says so of a script without its interpreter, too.
+            Self::Program { program, source }
+                if source.kind() == io::ErrorKind::NotFound && source.raw_os_error().is_none() =>
+            {
+                write!(f, "cannot run `{program}`: there is no such program")
+            }
             Self::Program { program, source } => write!(f, "cannot run `{program}`: {source}"),
             Self::X11(failure) => failure.fmt(f),
             Self::Bootstrap(what) => write!(f, "cannot meet the other side through ssh: {what}"),

@@ -9,6 +9,7 @@ use wayferry_proto::Time;
 
 use crate::clock::earlier;
 use crate::edge::handle::Handle;
+use crate::edge::turns::Took;
 use crate::event::{Reporter, SessionEvent};
 use crate::link::Link;
 use crate::stats::{Counters, StatsLine};
@@ -54,8 +55,13 @@ impl Gauges {
         }
     }
 
+    /// Whether somebody wants to know how long turns take.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.handle.is_some()
+    }
+
     /// A turn of the loop took so long.
-    pub(crate) fn took(&self, turn: Duration) {
+    pub(crate) fn took(&self, turn: Took) {
         self.handle.iter().for_each(|handle| handle.publish_any_turn(turn));
     }
 

@@ -114,10 +114,7 @@ pub(crate) fn send_update(
     update: Update,
 ) -> Result<(), wayferry_proto::Error> {
     let header = update.header(id);
-    let bytes = match update.passing {
-        true => session.send_passing_update(header, update.chunks)?,
-        false => session.send_update(header, update.chunks)?,
-    };
+    let bytes = session.send_content(header, update.chunks, update.worth)?;
     counters.updates += 1;
     counters.content_bytes += bytes;
     trace.handed(&header, bytes);

@@ -377,6 +377,9 @@ fn beside(directory: &Path, name: &str, suffix: &str) -> PathBuf {
     directory.join(format!(".{name}.{suffix}"))
 }
 
+/// The name of a session that shows a whole screen and was given no command.
+pub const SCREEN: &str = "desktop";
+
 /// The default name of a session: its program's.
 pub fn name_of(program: Option<&OsStr>) -> String {
     let last = |text: &str| {

@@ -63,6 +63,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) tap: Option<Arc<Mutex<Tap>>>,
     /// How the session's sound is heard; without, programs find no sound server.
     pub(crate) sound: Option<Sound>,
+    /// Whether what is typed is predicted where the answer takes long, as users have it.
+    pub(crate) predicts: bool,
 }
 
 /// How the sides reach each other.
@@ -107,7 +109,7 @@ struct Met {
 impl Emulated {
     /// Starts both sides; returns when they have met.
     pub(crate) fn start(plan: Plan<'_>, signals: &Signals) -> Result<Self, Error> {
-        let Plan { own, compositor, way, program, tap, sound } = plan;
+        let Plan { own, compositor, way, program, tap, sound, predicts } = plan;
         let dir = RuntimeDir::private()?;
         let listener = Listener::new(&dir, None)?;
         let socket = listener.path().to_owned();
@@ -133,9 +135,9 @@ impl Emulated {
             heard = hearing.as_ref().map(|hearing| (started.socket(), hearing.watcher()));
             server = Some(started);
         }
-        let near = Near { carrier: near, clock, server, mode };
+        let near = Near { carrier: near, clock, server, mode, predicts };
         let app = spawn_app(own, near, listener, start, trace.clone())?;
-        let far = Far { carrier: far, clock: display_clock, compositor, tap, hearing };
+        let far = Far { carrier: far, clock: display_clock, compositor, tap, hearing, predicts };
         let display = spawn_display(own, far, trace)?;
         Ok(Self { app, display, relay, socket, sound: heard, heard: heard_file, _dir: dir })
     }
@@ -286,6 +288,7 @@ struct Near {
     clock: Clock,
     server: Option<SoundServer>,
     mode: Mode,
+    predicts: bool,
 }
 
 fn spawn_app(
@@ -298,7 +301,7 @@ fn spawn_app(
     let (own, handle) = (own.clone(), Handle::new()?);
     let theirs = handle.clone();
     let run = move || {
-        let Near { carrier, clock, server, mode } = near;
+        let Near { carrier, clock, server, mode, predicts } = near;
         let config = AppSideConfig {
             core: own.settings().programs(&clock),
             compress: own.compress.unwrap_or_default(),
@@ -306,7 +309,7 @@ fn spawn_app(
             stats: false,
         };
         let mut session = own.settings().session(Side::App, &clock);
-        with_sound(&mut session, server.is_some());
+        offer(&mut session, server.is_some(), predicts);
         let link = Link::new(Session::new(session), carrier);
         let side = AppSide::new(config, clock, Displays::only(link, clock.now()), reporter());
         let side = side.with_listener(listener).with_handle(theirs);
@@ -326,6 +329,7 @@ struct Far {
     compositor: PathBuf,
     tap: Option<Arc<Mutex<Tap>>>,
     hearing: Option<Hearing>,
+    predicts: bool,
 }
 
 fn spawn_display(
@@ -336,10 +340,10 @@ fn spawn_display(
     let (own, handle) = (own.clone(), Handle::new()?);
     let theirs = handle.clone();
     let run = move || {
-        let Far { carrier, clock, compositor, tap, hearing } = far;
+        let Far { carrier, clock, compositor, tap, hearing, predicts } = far;
         let watched = Watched::new(Compositor::At(compositor), clock, None)?;
         let mut session = own.settings().session(Side::Display, &clock);
-        with_sound(&mut session, hearing.is_some());
+        offer(&mut session, hearing.is_some(), predicts);
         let link = Link::new(Session::new(session), carrier);
         DisplaySide::new(watched, clock, link, false, reporter())
             .with_handle(theirs)
@@ -352,10 +356,12 @@ fn spawn_display(
     spawn("display side", handle, run)
 }
 
-fn with_sound(session: &mut Config, has_sound: bool) {
-    if has_sound {
-        session.capabilities = session.capabilities.with(Capabilities::SOUND);
-    }
+/// As in a session of a user's: it could be resumed, though none here is.
+fn offer(session: &mut Config, has_sound: bool, predicts: bool) {
+    let offers =
+        [(true, Capabilities::RESUME), (has_sound, Capabilities::SOUND), (predicts, Capabilities::ECHO)];
+    let offered = offers.into_iter().filter_map(|(is_offered, what)| is_offered.then_some(what));
+    session.capabilities = offered.fold(session.capabilities, Capabilities::with);
 }
 
 /// What is heard goes to a file.

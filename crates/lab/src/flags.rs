@@ -148,8 +148,8 @@ pub(crate) enum BenchCommand {
     /// /dev/net/tun, namespaces, `unshare`, `ip`, an ssh client and server, and foot.
     Start(StartFlags),
     /// Typing into foot beside a window that never rests, with host and display as processes in networks of their own,
-    /// over links that lose, singly and in bursts, and that reorder. It needs /dev/net/tun, namespaces, `unshare`, `ip`
-    /// and foot.
+    /// over links that lose, singly and in bursts, and that reorder; and into a shell, with predictions and without,
+    /// over far links. It needs /dev/net/tun, namespaces, `unshare`, `ip`, foot and bash.
     Typing(BenchFlags),
     /// How soon the windows are fresh again: after an outage, a change of address, with another display or compositor.
     Resume(BenchFlags),

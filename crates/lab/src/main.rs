@@ -7,6 +7,7 @@ mod demo;
 mod emulated;
 mod error;
 mod flags;
+mod sight;
 mod tap;
 mod tunnel;
 

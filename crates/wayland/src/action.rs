@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use bytes::Bytes;
 use wayferry_pixels::{Format, Size};
-use wayferry_proto::{ConnectionId, SurfaceId, UnitHead, UpdateHeader, UpdateSeq};
+use wayferry_proto::{ConnectionId, SurfaceId, UnitHead, UpdateHeader, UpdateSeq, Worth};
 
 /// One thing that a half wants done.
 #[derive(Debug)]
@@ -98,8 +98,8 @@ pub struct Update {
     pub covers: u8,
     /// The unit that shows it, if no message says that.
     pub unit: Option<UnitHead>,
-    /// A newer one will soon cover it.
-    pub passing: bool,
+    /// What it is to the user.
+    pub worth: Worth,
     /// Encoded chunks, each decodable by itself.
     pub chunks: Vec<Vec<u8>>,
 }

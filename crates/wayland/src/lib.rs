@@ -18,6 +18,7 @@ mod codec;
 pub mod display;
 pub mod encoder;
 pub mod fuse;
+mod mapping;
 pub mod message;
 mod picture;
 pub mod policy;

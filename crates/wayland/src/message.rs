@@ -177,14 +177,15 @@ pub enum ToDisplay {
     },
     /// Whether the program fails to answer pings.
     Hang(bool),
-    /// An update was taken back before any of it left; a later one brings its pixels too. The unit that names it, which
-    /// came before this, is committed as one with the unit that names the later one.
+    /// Updates were taken back before any of them left, or given up after an outage; a later one brings their pixels
+    /// too. The units that name them, which came before this, are committed as one with the unit that names the later
+    /// one.
     Superseded {
         /// The surface.
         surface: WireId,
-        /// The update that will never come.
+        /// The first update that will not come, or need not.
         update: UpdateSeq,
-        /// The one that replaces it.
+        /// The one that replaces it and all between.
         by: UpdateSeq,
     },
     /// The program has had this key and those before it for so long that no commit after this message answers them.

@@ -21,7 +21,8 @@ pub enum Stage {
     /// Opening chunks of a large update, a slice at a time, and painting all of a unit into the content; `bytes` are
     /// the pixels painted.
     Decode,
-    /// Filling a buffer of the compositor and committing it; `bytes` are the pixels damaged.
+    /// Filling a buffer of the compositor and committing it; `bytes` are the pixels damaged. What a worker fills, with
+    /// none of these, is a span by itself.
     Commit,
 }
 

@@ -62,6 +62,13 @@ impl Workers {
         Ok(outcome)
     }
 
+    /// Has something dropped: it takes a while to free much memory.
+    pub(crate) fn free<T: Send + 'static>(&self, what: T) {
+        if let Some(crew) = &self.0 {
+            crew.take(Box::new(move || drop(what)));
+        }
+    }
+
     /// Has work done.
     pub(crate) fn start<T: Send + 'static>(
         &self,
@@ -285,6 +292,18 @@ mod tests {
         assert!(slow.work(0));
         let mut pending = workers.start(Stop::is_asked);
         assert!(pending.call_off());
+    }
+
+    #[test]
+    fn memory_is_freed_by_the_crew_or_without_one_at_once() {
+        let (slow, workers) = crew();
+        let memory = Arc::new(7);
+        workers.free(Arc::clone(&memory));
+        assert_eq!(Arc::strong_count(&memory), 2);
+        assert!(slow.work(0));
+        assert_eq!(Arc::strong_count(&memory), 1);
+        Workers::default().free(Arc::clone(&memory));
+        assert_eq!(Arc::strong_count(&memory), 1);
     }
 
     #[test]

@@ -176,10 +176,10 @@ impl Client {
         self.display.on_timeout(now);
         for turn in [app::Turn::First, app::Turn::Rest] {
             let mut credit = app::Credit::ENDLESS;
-            self.app.flush(now, turn, &mut credit, &mut |_, _| None);
+            self.app.flush(now, turn, &mut credit, &mut ());
         }
         while self.app.is_making() && self.app.end().is_none() {
-            self.app.flush(now, app::Turn::Rest, &mut app::Credit::ENDLESS.clone(), &mut |_, _| None);
+            self.app.flush(now, app::Turn::Rest, &mut app::Credit::ENDLESS.clone(), &mut ());
         }
     }
 

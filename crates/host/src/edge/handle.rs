@@ -11,7 +11,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use wayferry_proto::{LinkState, Time};
 
 use super::part::{Hub, Part};
-use super::turns::Turns;
+use super::turns::{Took, Turns};
 use super::wait::Interests;
 use crate::error::Error;
 use crate::stats::Counters;
@@ -34,8 +34,9 @@ struct Published {
     link: LinkState,
     /// Time that each turn with new content took, from the program's request to the session.
     turns: Vec<Duration>,
-    /// How long all turns took.
+    /// How long all turns took, and how much of that they had a processor.
     all_turns: Turns,
+    at_work: Turns,
     /// When the newest program connected, on the host's monotonic clock.
     accepted: Option<Duration>,
 }
@@ -70,6 +71,11 @@ impl Handle {
         self.published().all_turns.clone()
     }
 
+    /// How much of that they had a processor: the rest of it other threads had, or other programs.
+    pub fn turns_at_work(&self) -> Turns {
+        self.published().at_work.clone()
+    }
+
     /// When the newest program connected, on the host's monotonic clock.
     pub fn accepted(&self) -> Option<Duration> {
         self.published().accepted
@@ -93,8 +99,10 @@ impl Handle {
         }
     }
 
-    pub(crate) fn publish_any_turn(&self, took: Duration) {
-        self.published().all_turns.add(took);
+    pub(crate) fn publish_any_turn(&self, took: Took) {
+        let mut published = self.published();
+        published.all_turns.add(took.time);
+        published.at_work.add(took.processor);
     }
 
     pub(crate) fn publish_accepted(&self, at: Duration) {

@@ -6,8 +6,10 @@
 
 use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use wayferry_proto::Time;
 
+use super::turns::Took;
 use super::wait::{Interests, Ready};
 use crate::clock::Clock;
 use crate::error::Error;
@@ -85,8 +87,11 @@ pub trait Loop {
     /// When the next turn must be, beside what the link and the parts say.
     fn next_timeout(&self, now: Time) -> Option<Time>;
 
+    /// Whether somebody wants to know how long turns take.
+    fn is_timed(&self) -> bool;
+
     /// A turn took so long.
-    fn took(&self, turn: Duration);
+    fn took(&self, turn: Took);
 }
 
 /// Gives each part its turn.
@@ -106,13 +111,22 @@ pub fn run<S: Loop>(side: &mut S) -> Result<S::Outcome, Error> {
     let mut ready = Ready::default();
     loop {
         let now = clock_of(side);
+        let begun = side.is_timed().then(processor_time);
         if let Some(outcome) = side.turn(now, &ready)? {
             return Ok(outcome);
         }
-        let took = clock_of(side).since(now);
-        side.took(took);
+        if let Some(begun) = begun {
+            let (time, processor) = (clock_of(side).since(now), processor_time() - begun);
+            side.took(Took { time, processor });
+        }
         ready = wait(side, now)?;
     }
+}
+
+/// What this thread has had of processors.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
 fn clock_of(side: &mut impl Loop) -> Time {

@@ -5,6 +5,15 @@
 
 use std::time::Duration;
 
+/// How long one turn took.
+#[derive(Debug, Clone, Copy)]
+pub struct Took {
+    /// From its beginning to its end.
+    pub time: Duration,
+    /// How much of that its thread had a processor.
+    pub processor: Duration,
+}
+
 /// See the module.
 #[derive(Debug, Clone)]
 pub struct Turns {

@@ -216,6 +216,7 @@ mod tests {
         assert!(matches!(&files.take_sent()[..], [Sent { ticket: 7, result: Err(_), .. }]));
         assert_eq!(files.room_for_drops(), MAX_CALLERS);
     }
+
     #[test]
     fn how_far_a_file_is_is_told_four_times_a_second_and_not_while_nothing_of_it_goes() {
         let (mut base, events) = alone::base();

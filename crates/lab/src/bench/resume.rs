@@ -13,7 +13,7 @@ use wayferry_net::Ticket;
 use wayferry_stage::{BigCommit, Config, Endpoint, Link, LinkConfig, Program, Stage, StageEvent, Watch, now};
 
 use super::processes::{Process, Session, first_line, system, wayferry};
-use super::{Figures, Row, Setting, Target, write_json};
+use super::{Figures, Row, Setting, Target, rig, write_json};
 use crate::error::{Error, SessionError};
 use crate::flags::BenchFlags;
 use wayferry_host::edge::signals::Signals;
@@ -241,14 +241,7 @@ impl<'a> Rig<'a> {
     }
 
     fn pass(&self, time: Duration) -> Result<(), Error> {
-        let end = now() + time;
-        loop {
-            let left = end.saturating_sub(now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            self.signals.wait_readable(&[], Some(left))?;
-        }
+        rig::pass(self.signals, time)
     }
 }
 

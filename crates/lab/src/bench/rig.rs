@@ -41,7 +41,7 @@ impl<'a> Rig<'a> {
         let config = Config { socket: Some(socket.clone()), ..Config::default() };
         let stage = Stage::start(config)
             .map_err(|source| SessionError::System { doing: "starting the stage", source })?;
-        let plan = Plan { own, compositor: socket, way, program: None, tap: None, sound };
+        let plan = Plan { own, compositor: socket, way, program: None, tap: None, sound, predicts: false };
         let session = Emulated::start(plan, signals)?;
         Ok(Self { stage, session, signals, dir })
     }
@@ -80,14 +80,7 @@ impl<'a> Rig<'a> {
 
     /// Lets time pass.
     pub(crate) fn pass(&self, time: Duration) -> Result<(), Error> {
-        let end = wayferry_stage::now() + time;
-        loop {
-            let left = end.saturating_sub(wayferry_stage::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            self.signals.wait_readable(&[], Some(left))?;
-        }
+        pass(self.signals, time)
     }
 
     /// Types `count` keys into `window`, `period` apart, and waits for the last to be shown.
@@ -110,6 +103,21 @@ impl<'a> Rig<'a> {
     pub(crate) fn wire_bytes(&self) -> u64 {
         let down = self.session.link_stats().down;
         down.offered_bytes + down.offered * HEADERS
+    }
+}
+
+/// Lets time pass.
+///
+/// # Errors
+/// A signal came meanwhile.
+pub(super) fn pass(signals: &Signals, time: Duration) -> Result<(), Error> {
+    let end = wayferry_stage::now() + time;
+    loop {
+        let left = end.saturating_sub(wayferry_stage::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        signals.wait_readable(&[], Some(left))?;
     }
 }
 

@@ -1,19 +1,24 @@
-//! `wayferry bench typing`: typing into a terminal beside a window that never rests, over links that lose.
+//! `wayferry bench typing`: typing into a terminal beside a window that never rests, over links that lose; and typing
+//! into a shell, with predictions and without ([`echo`]).
 //!
-//! `wayferry host` and its two programs are processes in a network of their own, `wayferry attach` is one here, and
-//! what passes between the networks is UDP of the kernel. The picture tells when a letter is seen: foot's caret is a
-//! cell further on after each. Invariant: letters are counted within one line that begins at the left edge.
+//! `wayferry host` and its programs are processes in a network of their own, `wayferry attach` is one here, and what
+//! passes between the networks is UDP of the kernel ([`site`]). Beside the busy window the picture tells when a letter
+//! is seen: foot's caret is a cell further on after each. Invariant: letters are counted within one line that begins at
+//! the left edge.
 
-use std::process::Stdio;
+mod echo;
+mod script;
+mod site;
+
 use std::time::Duration;
 
-use wayferry_stage::{Config, LinkConfig, Loss, Reorder, Stage, StageEvent, Stamped, SurfaceId, now};
+use wayferry_stage::{LinkConfig, Loss, Reorder, StageEvent, Stamped, SurfaceId, now};
 
-use super::processes::{Process, Session, first_line, system, wayferry};
+use self::site::Site;
 use super::{Figures, Row, Setting, share, write_json};
-use crate::error::{Error, SessionError};
+use crate::error::Error;
 use crate::flags::BenchFlags;
-use crate::tunnel::{self, Beyond};
+use crate::tunnel;
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::RuntimeDir;
 
@@ -23,19 +28,24 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<u8, Error> {
         return Ok(code);
     }
     let signals = Signals::new()?;
-    let (mut rows, mut floor) = (Vec::new(), None);
-    for trouble in &TROUBLES {
-        let wanted = flags.only.as_ref().is_none_or(|only| trouble.name.contains(only.as_str()));
-        // The first is what the others are compared with.
-        if floor.is_some() && !wanted {
-            continue;
-        }
+    let is_wanted = |name: &str| flags.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
+    let mut rows = Vec::new();
+    let mut tell = |measured: Vec<Row>| {
+        measured.iter().for_each(|row| println!("{}", row.line()));
+        rows.extend(measured);
+    };
+    let mut floor = None;
+    let troubled = TROUBLES.iter().any(|trouble| is_wanted(trouble.name));
+    // The first is what the others are compared with.
+    for trouble in
+        TROUBLES.iter().filter(|trouble| is_wanted(trouble.name) || (troubled && trouble.is_none()))
+    {
         let seen = Desk::new(trouble, &signals)?.measure(flags.quick)?;
         let late = share(&seen.keys, 0.99);
-        for row in seen.rows(trouble, *floor.get_or_insert(late)) {
-            println!("{}", row.line());
-            rows.push(row);
-        }
+        tell(seen.rows(trouble, *floor.get_or_insert(late)));
+    }
+    for case in echo::cases().filter(|case| is_wanted(case.name)) {
+        tell(case.measure(flags.quick, &signals)?);
     }
     if let Some(path) = &flags.json {
         write_json(path, &rows)?;
@@ -69,6 +79,19 @@ impl Trouble {
             ..LinkConfig::default()
         }
     }
+
+    fn is_none(&self) -> bool {
+        self.name == Self::NONE.name
+    }
+
+    /// Packets that are lost in a row, in the mean.
+    fn burst(&self) -> f64 {
+        match self.loss {
+            // After a lost packet the next one is, too, if the time is still bad.
+            Loss::GilbertElliott { to_good, loss_bad, .. } => 1.0 / (1.0 - (1.0 - to_good) * loss_bad),
+            Loss::Independent(_) | Loss::None => 1.0,
+        }
+    }
 }
 
 const TROUBLES: [Trouble; 7] = [
@@ -94,51 +117,26 @@ const REORDER: Option<Reorder> = Some(Reorder { probability: 0.1, by: Duration::
 
 /// A session with both windows on a stage.
 struct Desk<'a> {
-    signals: &'a Signals,
+    site: Site<'a>,
     typing: SurfaceId,
     busy: SurfaceId,
     /// Width of a letter.
     cell: f64,
-    // In the order in which they end.
-    _display: Process,
-    _host: Session,
-    stage: Stage,
-    beyond: Beyond,
-    _dir: RuntimeDir,
 }
 
 impl<'a> Desk<'a> {
     fn new(trouble: &Trouble, signals: &'a Signals) -> Result<Self, Error> {
-        let beyond = Beyond::open(trouble.config(1), trouble.config(2), true)
-            .map_err(system("making a TUN device (/dev/net/tun)"))?;
-        let dir = RuntimeDir::private()?;
-        let socket = dir.path().join("stage");
-        let config = Config { socket: Some(socket.clone()), ..Config::default() };
-        let stage = Stage::start(config).map_err(system("starting the stage"))?;
-        let address = format!("{}:{PORT}", Beyond::ADDRESS);
-        let script = script();
-        let words =
-            ["--audio", "off", "--name", "bench", "host", "--listen", &address, "--", "sh", "-c", &script];
-        let mut command = wayferry(&dir, &words);
-        command.stdout(Stdio::piped());
-        let started = beyond.run(move || command.spawn()).and_then(|child| child);
-        let mut host = started.map_err(system("starting a host"))?;
-        let ticket = first_line(&mut host)?;
-        let host = Session::new(host);
-        let mut command = wayferry(&dir, &["--audio", "off", "--title-prefix=", "attach", &ticket]);
-        let display =
-            command.env("WAYLAND_DISPLAY", &socket).spawn().map_err(system("starting a display"))?;
-        let display = Process::new(display);
-        let ((busy, _), (typing, width)) = (window(&stage, BUSY)?, window(&stage, TYPING)?);
-        stage.set_focus(Some(typing));
-        let cell = f64::from(width) / f64::from(COLUMNS);
-        Ok(Self { signals, typing, busy, cell, _display: display, _host: host, stage, beyond, _dir: dir })
+        let links = [1, 2].map(|seed| trouble.config(seed));
+        let site = Site::start(RuntimeDir::private()?, links, &script(), &[], signals)?;
+        let ((busy, _), (typing, (width, _))) = (site.window(BUSY)?, site.window(TYPING)?);
+        site.stage.set_focus(Some(typing));
+        Ok(Self { site, typing, busy, cell: f64::from(width) / f64::from(COLUMNS) })
     }
 
     fn measure(self, quick: bool) -> Result<Seen, Error> {
         // Until controllers and repair know the link.
         self.line(if quick { 10 } else { KEYS })?;
-        let before = self.beyond.stats();
+        let before = self.site.beyond.stats();
         let began = now();
         let mut seen = Seen::default();
         for _ in 0..if quick { 1 } else { LINES } {
@@ -147,7 +145,7 @@ impl<'a> Desk<'a> {
             seen.keys.extend(keys);
             seen.frames.push(frames);
         }
-        let (after, seconds) = (self.beyond.stats(), (now() - began).as_secs_f64());
+        let (after, seconds) = (self.site.beyond.stats(), (now() - began).as_secs_f64());
         let rate = |from: u64, to: u64| (to - from) as f64 / 1000.0 / seconds;
         seen.up = rate(before.up.offered_bytes, after.up.offered_bytes);
         seen.down = rate(before.down.offered_bytes, after.down.offered_bytes);
@@ -157,15 +155,15 @@ impl<'a> Desk<'a> {
     /// Types a line of so many letters; gives how late each was seen in milliseconds, and the other window's frames per
     /// second.
     fn line(&self, count: u32) -> Result<(Vec<f64>, f64), Error> {
-        let events = self.stage.events_from_now();
+        let events = self.site.stage.events_from_now();
         for letter in LETTERS.chars().cycle().take(count as usize) {
-            self.stage.type_text(&letter.to_string());
-            self.pass(KEY_PERIOD)?;
+            self.site.stage.type_text(&letter.to_string());
+            self.site.pass(KEY_PERIOD)?;
         }
-        self.pass(SETTLE)?;
+        self.site.pass(SETTLE)?;
         let events: Vec<Stamped> = events.try_iter().collect();
-        self.stage.type_text("\n");
-        self.pass(SETTLE)?;
+        self.site.stage.type_text("\n");
+        self.site.pass(SETTLE)?;
         let delays = delays(&self.pressed(&events), &self.edges(&events), self.cell);
         let delays = delays.into_iter().map(|delay| delay.as_secs_f64() * 1e3);
         Ok((delays.collect(), wayferry_stage::commits_per_second(&events, self.busy)))
@@ -188,26 +186,6 @@ impl<'a> Desk<'a> {
         };
         events.iter().filter_map(edge).collect()
     }
-
-    fn pass(&self, time: Duration) -> Result<(), Error> {
-        let end = now() + time;
-        loop {
-            let left = end.saturating_sub(now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            self.signals.wait_readable(&[], Some(left))?;
-        }
-    }
-}
-
-/// Waits for a window; gives its width too.
-fn window(stage: &Stage, title: &str) -> Result<(SurfaceId, u32), Error> {
-    let mut watch = stage.watch().patience(PATIENCE);
-    let shown = watch.commit(|commit| commit.attached && commit.title.as_deref() == Some(title));
-    let shown =
-        shown.map_err(|_| SessionError::Lost(format!("the window `{title}` did not appear on the stage")))?;
-    Ok((shown.surface, shown.size.map_or(0, |(width, _)| width)))
 }
 
 /// For each key that was seen: how long until the caret stood behind its letter.
@@ -242,7 +220,8 @@ impl Seen {
     fn rows(&self, trouble: &Trouble, floor: f64) -> Vec<Row> {
         let rtt_ms = (2 * ONE_WAY).as_millis() as u32;
         let rate_mbps = Some((RATE / 1_000_000) as u32);
-        let setting = Setting { rtt_ms, rate_mbps, loss_percent: trouble.percent, loss_burst: 1.0 };
+        let setting =
+            Setting { rtt_ms, rate_mbps, loss_percent: trouble.percent, loss_burst: trouble.burst() };
         let row = |metric, unit, figures| Row {
             case: trouble.name,
             setting,
@@ -275,15 +254,20 @@ fn load() -> f64 {
 
 /// Starts both terminals: one that echoes, and one whose counter never rests.
 fn script() -> String {
-    let foot = format!(
-        "foot --override=locked-title=yes --override=pad=0x0 --override=font=monospace:size=8 \
-         --override=initial-window-size-chars={COLUMNS}x6"
-    );
+    let foot = foot(COLUMNS, 6);
     let busy = "i=0; while :; do i=$((i + 1)); printf '\\r%08d' $i; sleep 0.012; done";
     let typing = "stty -icanon; exec cat > /dev/null";
     format!(
         "{foot} --title={BUSY} sh -c \"{}\" & exec {foot} --title={TYPING} sh -c '{typing}'",
         busy.replace('$', "\\$")
+    )
+}
+
+/// A terminal of so many letters, with nothing around them.
+fn foot(columns: u32, rows: u32) -> String {
+    format!(
+        "foot --override=locked-title=yes --override=pad=0x0 --override=font=monospace:size=8 \
+         --override=initial-window-size-chars={columns}x{rows}"
     )
 }
 
@@ -309,11 +293,6 @@ const SETTLE: Duration = Duration::from_secs(1);
 const RATE: u64 = 20_000_000;
 const ONE_WAY: Duration = Duration::from_millis(50);
 
-/// Of the host.
-const PORT: u16 = 7000;
-/// How long a window may take to appear.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -327,6 +306,16 @@ mod tests {
         let keys = millis(&[0, 100, 200, 300]);
         let edges = [(110, 20), (215, 30), (415, 50)].map(|(at, edge)| (Duration::from_millis(at), edge));
         assert_eq!(delays(&keys, &edges, 10.0), millis(&[110, 115, 215, 115]));
+    }
+
+    /// As netem would: of its bad packets four of five are lost, and of those after one four of five are bad.
+    #[test]
+    fn losses_in_a_row_are_those_of_the_link() {
+        let burst = |percent| {
+            let found = TROUBLES.iter().find(|trouble| trouble.percent == percent);
+            found.map(|trouble| (trouble.burst() * 100.0).round() / 100.0)
+        };
+        assert_eq!([0.0, 1.0, 1.95].map(burst), [1.0, 1.0, 2.78].map(Some));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! One function per case. Figures are taken where the user is: on the stage, which stamps each commit that it sees.
 
+mod cpu;
 mod latency;
 mod screens;
 mod turns;
@@ -66,6 +67,7 @@ const CASES: &[(&str, Case)] = &[
     ("typing-loss", typing_loss),
     ("start-up", start_up),
     ("page-scroll-5mbit", screens::page),
+    ("scroll-1080p", screens::scroll),
     ("photo-5mbit", screens::photo),
     ("competing-5mbit", screens::competing),
     ("outage-3s", outage),

@@ -34,18 +34,29 @@ impl Keys {
         self.seen.len() < self.pressed
     }
 
-    /// How soon the last ones were seen, in words.
-    pub(super) fn recently(&self) -> Option<String> {
+    /// How soon the last ones were answered, in words, where so many per cent were seen at once.
+    pub(super) fn recently(&self, at_once: Option<f64>) -> Option<String> {
         let recent = &self.seen[self.seen.len().saturating_sub(RECENT)..];
-        percentile(recent, 1.0).map(|most| format!("keys are seen after up to {} ms", ms(most)))
+        let most = percentile(recent, 1.0).map(ms)?;
+        Some(match at_once {
+            None => format!("keys are seen after up to {most} ms"),
+            Some(share) => format!("{share:.0} % of keys at once, answers in up to {most} ms"),
+        })
     }
 
-    /// How soon they were seen, in words.
-    pub(super) fn on_the_whole(&self) -> String {
-        match [0.5, 0.95].map(|share| percentile(&self.seen, share).map(ms)) {
-            [Some(half), Some(most)] => format!("keys seen after {half} ms, 19 of 20 within {most} ms"),
-            _ => String::new(),
+    /// How soon they were answered, in words, where so many per cent were seen at once.
+    pub(super) fn on_the_whole(&self, at_once: Option<f64>) -> String {
+        let Some([half, most]) = self.shares() else { return String::new() };
+        match at_once {
+            None => format!("keys seen after {half} ms, 19 of 20 within {most} ms"),
+            Some(share) => format!("{share:.0} % of keys at once, 19 of 20 answers in {most} ms"),
         }
+    }
+
+    /// Within how many milliseconds half of them and 19 of 20 were answered.
+    fn shares(&self) -> Option<[String; 2]> {
+        let share = |share| percentile(&self.seen, share).map(ms);
+        Some([share(0.5)?, share(NEARLY_ALL)?])
     }
 }
 
@@ -103,7 +114,7 @@ pub(super) fn ms(duration: Duration) -> String {
 /// 19 of 20.
 const NEARLY_ALL: f64 = 0.95;
 /// Keys of the last second.
-const RECENT: usize = 8;
+const RECENT: usize = 6;
 
 #[cfg(test)]
 mod tests {
@@ -132,8 +143,14 @@ mod tests {
     fn the_line_under_a_window_is_of_the_last_second() {
         let mut times = vec![900];
         times.extend([120; 8]);
-        assert_eq!(keys(9, &times).recently().unwrap(), "keys are seen after up to 120 ms");
-        assert_eq!(keys(9, &times).on_the_whole(), "keys seen after 120 ms, 19 of 20 within 900 ms");
-        assert_eq!(keys(1, &[]).recently(), None);
+        assert_eq!(keys(9, &times).recently(None).unwrap(), "keys are seen after up to 120 ms");
+        assert_eq!(keys(9, &times).on_the_whole(None), "keys seen after 120 ms, 19 of 20 within 900 ms");
+        assert_eq!(keys(1, &[]).recently(None), None);
+        let told = "67 % of keys at once, answers in up to 120 ms";
+        assert_eq!(keys(9, &times).recently(Some(66.7)).unwrap(), told);
+        assert_eq!(
+            keys(9, &times).on_the_whole(Some(66.7)),
+            "67 % of keys at once, 19 of 20 answers in 900 ms"
+        );
     }
 }

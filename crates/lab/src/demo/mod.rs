@@ -6,6 +6,7 @@
 //! code on a real QUIC connection; only the link is emulated.
 
 mod board;
+mod eye;
 mod figures;
 mod paper;
 mod scene;
@@ -164,7 +165,7 @@ impl Show {
             return;
         }
         if let Some(key) = self.keys.next() {
-            self.scenes.iter().for_each(|scene| scene.type_text(&key.to_string()));
+            self.scenes.iter_mut().for_each(|scene| scene.type_letter(key));
         }
     }
 
@@ -175,7 +176,7 @@ impl Show {
         for scene in &mut self.scenes {
             let figures = scene.figures();
             told.push(format!("{}: {figures}", scene.mode().name()));
-            under.push(scene.keys().recently().unwrap_or_default());
+            under.push(scene.recently());
         }
         println!("  {}", told.join("  |  "));
         if let Some(board) = &self.board {
@@ -188,7 +189,7 @@ impl Show {
         let (ours, others) = self.scenes.split_last()?;
         let closing = closing(&ours.keys(), others.first().map(Scene::keys).as_ref())?;
         if let Some(board) = &self.board {
-            board.tell_each(self.scenes.iter().map(|scene| scene.keys().on_the_whole()).collect());
+            board.tell_each(self.scenes.iter().map(Scene::on_the_whole).collect());
             board.tell_all(&closing);
         }
         Some(closing)
@@ -210,9 +211,9 @@ impl Show {
 
 /// How long the scripted program is shown.
 const SCRIPTED_DURATION: Duration = Duration::from_secs(10);
-/// Between two keys: eight a second, as a fast typist.
-const KEY_PERIOD: Duration = Duration::from_millis(125);
-/// Lines of figures are a second apart.
-const KEYS_PER_LINE: u32 = 8;
+/// Between two keys: six a second, as a typist.
+const KEY_PERIOD: Duration = Duration::from_millis(160);
+/// Lines of figures are about a second apart.
+const KEYS_PER_LINE: u32 = 6;
 /// How long the last keys may take.
 const LAST_KEYS: Duration = Duration::from_secs(3);

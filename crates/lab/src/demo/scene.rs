@@ -12,6 +12,7 @@ use wayferry_stage::{
     commits_per_second, percentile,
 };
 
+use super::eye::{Eye, Seen};
 use super::figures::{Keys, Line, ms, window};
 use crate::emulated::{Emulated, Plan, Way};
 use crate::error::{Error, SessionError};
@@ -30,6 +31,9 @@ pub(super) struct Scene {
     scripted: Option<Program>,
     tap: Arc<Mutex<Tap>>,
     line: Line,
+    /// What is typed, and how soon it is seen.
+    eye: Option<Eye>,
+    rtt: Duration,
     /// The last picture of the stage that showed a window.
     last: Option<Image>,
 }
@@ -74,6 +78,7 @@ impl Scene {
             program: (!flags.program.is_empty()).then(|| Launch::Command(flags.program.clone())),
             tap: screen.is_none().then(|| Arc::clone(&tap)),
             sound: None,
+            predicts: true,
         };
         let session = Emulated::start(plan, signals)?;
         let scripted = match flags.program.is_empty() {
@@ -81,7 +86,8 @@ impl Scene {
             false => None,
         };
         let line = Line::new(&session);
-        Ok(Self { mode, screen, session, scripted, tap, line, last: None })
+        let rtt = Duration::from_millis(flags.rtt.into());
+        Ok(Self { mode, screen, session, scripted, tap, line, eye: None, rtt, last: None })
     }
 
     pub(super) fn mode(&self) -> Delivery {
@@ -105,11 +111,18 @@ impl Scene {
         self.screen.as_ref().is_some_and(|screen| !screen.stage.windows().is_empty())
     }
 
-    /// Types on its stage.
-    pub(super) fn type_text(&self, text: &str) {
-        if let Some(screen) = &self.screen {
-            screen.stage.type_text(text);
+    /// Types on its stage, which shows a window.
+    pub(super) fn type_letter(&mut self, letter: char) {
+        if let (None, Some(screen)) = (&self.eye, &self.screen) {
+            let window = screen.stage.windows().first().map(|window| window.surface);
+            self.eye = window.map(|window| Eye::new(Arc::clone(&screen.stage), window));
         }
+        self.eye.iter_mut().for_each(|eye| eye.type_letter(letter));
+    }
+
+    /// What was seen of the keys by then.
+    fn seen(&self) -> Seen {
+        self.eye.as_ref().map(|eye| eye.seen(self.rtt)).unwrap_or_default()
     }
 
     /// The keys as of the last call of [`Scene::figures`] or [`Scene::await_keys`].
@@ -127,6 +140,7 @@ impl Scene {
         {
             screen.log.push(event);
         }
+        self.listen();
     }
 
     /// The figures since the last call.
@@ -137,7 +151,18 @@ impl Scene {
         self.line.next(&self.session, &keys)
     }
 
+    /// How soon the last keys were seen, in words.
+    pub(super) fn recently(&self) -> String {
+        self.keys().recently(self.seen().share()).unwrap_or_default()
+    }
+
+    /// How soon keys were seen, in words.
+    pub(super) fn on_the_whole(&self) -> String {
+        self.keys().on_the_whole(self.seen().share())
+    }
+
     fn listen(&mut self) {
+        self.eye.iter_mut().for_each(Eye::look);
         if let Some(screen) = &mut self.screen {
             screen.log.extend(screen.events.try_iter());
         }
@@ -172,6 +197,9 @@ impl Scene {
             _ => "typing latency p50 -, p95 - (measured on the built-in stage: --stage)".into(),
         };
         println!("  {name}{fps:.1} fps, {typing}");
+        if let Some(predicted) = self.seen().beside(&latencies) {
+            println!("  {:width$}{predicted}", "", width = name.len());
+        }
         let (sent, _) = self.session.app().counters();
         println!(
             "  {:width$}{} bytes to the display, {} of {} packets lost; {} bytes of repair, {} blocks rebuilt here, {} there",

@@ -48,6 +48,7 @@ impl Connection {
 
     fn part(&mut self) -> Result<(), Fault> {
         self.forget_what_was_not_followed();
+        self.call_improving_off();
         if let Some(mut making) = self.making.take() {
             self.call_errand_off(&mut making);
             let Making { id, unsent, .. } = making;

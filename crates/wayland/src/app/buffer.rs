@@ -10,8 +10,8 @@ use wayferry_gpu::{Dmabuf, Frame};
 use wayferry_pixels::{Content, Format, Layout, Region, Size};
 
 use super::dmabuf::Imported;
-use super::mapping::Mapping;
 use super::shm::{Memory, Pool, ReadError};
+use crate::mapping::Mapping;
 
 /// A `wl_buffer`.
 #[derive(Debug)]

@@ -20,6 +20,8 @@ pub(super) struct Chain {
     times: VecDeque<Time>,
     /// The update that is being made, after how many messages, and how many it is to cover.
     planned: Option<(UpdateSeq, u64, u8)>,
+    /// The input that was answered last, and by how many updates.
+    answered: (Option<Time>, u32),
 }
 
 /// An update that can be covered.
@@ -83,6 +85,14 @@ impl Chain {
             self.links.pop_front();
         }
         self.links.push_back(link);
+    }
+
+    /// An update leaves that may answer the input of then: its number among those, from 1; 0 if there was none.
+    pub(super) fn answers(&mut self, input: Option<Time>) -> u32 {
+        let (last, count) = self.answered;
+        let before = if last == input { count } else { 0 };
+        self.answered = (input, before + u32::from(input.is_some()));
+        self.answered.1
     }
 
     /// The display side has applied a unit, and so all before it.

@@ -114,7 +114,7 @@ impl Connection {
             Attach::Keep => Ok(Change::Keep),
             Attach::None => {
                 self.room.change(surface.content_bytes(), 0)?;
-                surface.painter.unmap();
+                surface.painter.unmap(&self.config.workers);
                 surface.stale = false;
                 surface.fade.forget_plain();
                 surface.news.note_all();
@@ -250,6 +250,7 @@ impl Connection {
             self.flush_surface(id)?;
         }
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        surface.sent.note_drawn(now);
         let discarded = match surface.waiting.unsent_mut() {
             Some(old) => old.merge(unsent).map_err(Fault::TooMuch)?,
             None => {
@@ -382,9 +383,11 @@ impl Connection {
     pub(super) fn drop_surface(&mut self, id: u32) -> Result<(), Fault> {
         self.drop_held(id)?;
         let Some(mut surface) = self.surfaces.remove(&id) else { return Ok(()) };
+        let bytes = surface.content_bytes();
+        surface.painter.unmap(&self.config.workers);
         self.pacing.forget(surface.wire);
         self.reading.reads.forget(surface.wire);
-        self.room.change(surface.content_bytes(), 0)?;
+        self.room.change(bytes, 0)?;
         for child in surface.family.children() {
             if let Some(child) = self.surfaces.get_mut(child) {
                 child.family.lose_parent();

@@ -23,8 +23,10 @@ impl Connection {
         let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(false) };
         let Attach::Buffer { buffer, .. } = &surface.pending.attach else { return Ok(false) };
         let (size, format) = (buffer.size, buffer.format);
-        let lent = if surface.painter.fits(size, format) { surface.painter.lend_draft() } else { None };
-        let draft = move || lent.unwrap_or_else(|| Box::new(Draft::new(size, format)));
+        let fits = surface.painter.fits(size, format);
+        // One that does not fit is freed there.
+        let lent = surface.painter.lend_draft();
+        let draft = move || lent.filter(|_| fits).unwrap_or_else(|| Box::new(Draft::new(size, format)));
         let read = Read { surface: id, at: self.now };
         self.comparing.begin(read, order, draft, &self.config.workers);
         Ok(true)

@@ -19,6 +19,7 @@ use super::comparing::Comparing;
 use super::config::{Config, Desk};
 use super::devices::Devices;
 use super::fault::{Fault, error_code};
+use super::improving::Improving;
 use super::keeping::Keeping;
 use super::line::Line;
 use super::making::Making;
@@ -55,6 +56,8 @@ pub struct Connection {
     pub(super) comparing: Comparing,
     /// The commit whose pixels are being encoded.
     pub(super) making: Option<Making>,
+    /// The content that is made better.
+    pub(super) improving: Improving,
     pub(super) pacing: Pacing,
     pub(super) told: Told,
     pub(super) keeping: Keeping,
@@ -74,7 +77,7 @@ impl Connection {
             now: Time::ZERO,
             objects: Objects::new(Object::new(display, 1)),
             surfaces: Surfaces::default(),
-            pools: Pools::default(),
+            pools: Pools::new(&config.workers),
             reading: Reading::default(),
             captures: Captures::default(),
             room: Room::default(),
@@ -86,6 +89,7 @@ impl Connection {
             studio: Studio::new(&config),
             comparing: Comparing::default(),
             making: None,
+            improving: Improving::default(),
             pacing: Pacing::default(),
             told: Told::default(),
             keeping: Keeping::default(),
@@ -135,9 +139,9 @@ impl Connection {
         self.is_making() || self.pacing.is_overrun() || self.reading.waiting().is_some()
     }
 
-    /// Whether pixels of a commit are still being compared or encoded: [`Self::flush`] goes on with that.
+    /// Whether pixels are still being compared or encoded: [`Self::flush`] goes on with that.
     pub fn is_making(&self) -> bool {
-        self.making.is_some() || self.comparing.is_on()
+        self.making.is_some() || self.comparing.is_on() || self.improving.is_on()
     }
 
     /// Handles one message of the display side; without one there are none.
@@ -266,6 +270,13 @@ impl Connection {
         let time = self.config.clock_start + at.since_start();
         // Wayland's 32-bit times wrap.
         (time.0 / 1_000_000) as u32
+    }
+}
+
+/// What takes much memory is freed by workers.
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.surfaces.values_mut().for_each(|surface| surface.painter.unmap(&self.config.workers));
     }
 }
 

@@ -21,8 +21,6 @@ pub(super) struct Devices {
     late: Late,
     /// How long ago the display side had read the events that come now, when it last said so.
     read_age: Duration,
-    /// When input came last.
-    input: Option<Time>,
     focus: Focus,
     announced: Announced,
     clipboard: Clipboard,
@@ -48,16 +46,6 @@ impl Devices {
     /// All keyboards, in no order.
     pub(super) fn keyboards(&self) -> impl Iterator<Item = (u32, &Keyboard)> {
         self.keyboards.iter().map(|(id, keyboard)| (*id, keyboard))
-    }
-
-    /// Input comes.
-    pub(super) fn note_input(&mut self, now: Time) {
-        self.input = Some(now);
-    }
-
-    /// When input came last.
-    pub(super) fn last_input(&self) -> Option<Time> {
-        self.input
     }
 
     /// The display side has read the events that come now so long ago.

@@ -12,7 +12,7 @@ use crate::trace::Probe;
 use crate::workers::{self, Stop};
 
 use super::credit::Credit;
-use super::painter::{Means, Painted, Painter, Screen};
+use super::painter::{Means, Painted, Painter, Screen, Step};
 
 /// See the module.
 pub(super) struct Errand {
@@ -40,7 +40,7 @@ pub(super) struct Kit {
 #[derive(Debug)]
 pub(super) struct Return {
     pub(super) painter: Painter,
-    pub(super) codec: codec::Maker,
+    pub(super) kit: Kit,
     /// `None` where frames of videos are waited for, or it was called off.
     pub(super) painted: Option<Painted>,
 }
@@ -48,12 +48,11 @@ pub(super) struct Return {
 impl Errand {
     /// Begins an update, if none has begun, and encodes the next slice of it.
     pub(super) fn run(self, stop: &Stop) -> Return {
-        let Self { mut painter, kit, now, mut credit, videos, surface, probe } = self;
-        let Kit { encoder, mut codec, lossy } = kit;
-        let mut encoder = encoder.with_workspace(workers::workspace());
-        let mut means = Means { now, encoder: &mut encoder, credit: &mut credit, lossy };
+        let Self { mut painter, mut kit, now, mut credit, videos, surface, probe } = self;
+        let mut encoder = kit.encoder.clone().with_workspace(workers::workspace());
+        let mut means = Means { now, encoder: &mut encoder, credit: &mut credit, lossy: kit.lossy };
         if !painter.has_begun() && !stop.is_asked() {
-            painter.begin(&mut means, videos.map(|room| Screen { codec: &mut codec, room }));
+            painter.begin(&mut means, videos.map(|room| Screen { codec: &mut kit.codec, room }));
         }
         let watch = probe.encoding(surface, painter.next_update().0);
         let watch = watch.as_ref().map(|watch| watch as &dyn Watch);
@@ -61,6 +60,16 @@ impl Errand {
         while painted.is_none() && painter.has_begun() && !painter.awaits_frames() && !stop.is_asked() {
             painted = painter.step(&mut means, false, watch);
         }
-        Return { painter, codec, painted }
+        Return { painter, kit, painted }
+    }
+
+    /// Makes better what the display has.
+    pub(super) fn improve(self, step: Step, stop: &Stop) -> Return {
+        let Self { mut painter, mut kit, now, mut credit, .. } = self;
+        let mut encoder = kit.encoder.clone().with_workspace(workers::workspace());
+        let mut means = Means { now, encoder: &mut encoder, credit: &mut credit, lossy: kit.lossy };
+        let painted = if stop.is_asked() { None } else { painter.improve(step, &mut means) };
+        kit.encoder.learn_from(&encoder);
+        Return { painter, kit, painted }
     }
 }

@@ -125,15 +125,24 @@ impl Connection {
         if !alive || desc.since > version || self.lacks_object(desc, &event) {
             return self.dispose(desc, event);
         }
-        if handler.is_input() {
-            self.devices.note_input(self.now);
-        }
+        // Of what a keyboard tells a press is waited for, and not where it comes or goes. A frame ends what was told.
+        let is_bare = ["leave", "frame"].contains(&desc.name);
+        let asks = is_key || handler.is_input() && handler != Handler::Keyboard && !is_bare;
         let (handler, name) = (handlers::of(handler), desc.name);
         let press = handler.press(name, &event.args);
         if !self.devices.passes(id, press, name) || !handler.hear(self, id, name, &event.args) {
             return Ok(());
         }
-        handler.attend(self.devices.focus_mut(), id, name, &event.args);
+        let focus = self.devices.focus_mut();
+        // A finger that goes up is nowhere after that.
+        let is_last = asks && name == "up";
+        if is_last {
+            focus.note_input(id, self.now);
+        }
+        handler.attend(focus, id, name, &event.args);
+        if asks && !is_last {
+            focus.note_input(id, self.now);
+        }
         let serial = rule.serial.and_then(|index| match event.args.get(usize::from(index)) {
             Some(WireArg::Uint(serial)) => Some(*serial),
             _ => None,
@@ -181,6 +190,8 @@ impl Connection {
             return Ok(());
         }
         let (serial, keys) = keyboard.held(now);
+        // The program repeats them by itself, and the user waits for each.
+        self.devices.focus_mut().note_input(id, now);
         keys.into_iter().try_for_each(|key| {
             let args = [serial, time, key, 1].map(Arg::Uint);
             self.emit(id, "key", args.into())

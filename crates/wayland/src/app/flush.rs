@@ -9,7 +9,8 @@
 //!
 //! A commit whose update still waits for the link when a newer one is due is superseded: the update is taken back, the
 //! newer one brings its pixels too, and the display side is told to commit both units as one. Only the last unit that
-//! left a surface, and only when nothing has been sent since that builds on it.
+//! left a surface, and only when nothing has been sent since that builds on it. Or all that an outage took, see
+//! `outage`.
 
 use std::time::Duration;
 
@@ -64,23 +65,44 @@ impl Rank {
     }
 }
 
-/// Gets an update of a surface back of which nothing has left, and says how long it was; `None` when it is too late.
-pub type TakeBack<'a> = dyn FnMut(SurfaceId, UpdateSeq) -> Option<u64> + 'a;
+/// What has been handed over, as far as it need not arrive.
+pub trait Handed {
+    /// Gets an update back of which nothing has left, and says how long it was; `None` when it is too late. See
+    /// [`wayferry_proto::Session::take_back`].
+    fn take_back(&mut self, surface: SurfaceId, update: UpdateSeq) -> Option<u64>;
+
+    /// Gives up all updates of a surface that are not known to have arrived; says which is the first, and how long they
+    /// were. `None` when there is none, or that would spare nothing. See [`wayferry_proto::Session::give_up`].
+    fn give_up(&mut self, surface: SurfaceId) -> Option<(UpdateSeq, u64)>;
+}
+
+/// Nothing can be had back.
+impl Handed for () {
+    fn take_back(&mut self, _: SurfaceId, _: UpdateSeq) -> Option<u64> {
+        None
+    }
+
+    fn give_up(&mut self, _: SurfaceId) -> Option<(UpdateSeq, u64)> {
+        None
+    }
+}
 
 impl Connection {
-    /// Sends what is due while the credit lasts, and answers frame callbacks that are due. `take_back` gets an update
-    /// back of which nothing has left, see [`wayferry_proto::Session::take_back`]. All connections have one turn before
-    /// any has the next.
-    pub fn flush(&mut self, now: Time, turn: Turn, credit: &mut Credit, take_back: &mut TakeBack<'_>) {
+    /// Sends what is due while the credit lasts, and answers frame callbacks that are due. All connections have one
+    /// turn before any has the next.
+    pub fn flush(&mut self, now: Time, turn: Turn, credit: &mut Credit, handed: &mut dyn Handed) {
         self.now = now;
         if !self.line.is_attached() {
             // Frame callbacks are answered by time alone.
             return;
         }
         self.note_written();
+        let heard = self.pacing.credit().heard;
         *self.pacing.credit_mut() = *credit;
         if self.end.is_none() {
+            self.look_for_outage(heard);
             self.go_on_comparing();
+            self.go_on_improving();
         }
         if self.goes_on(turn) {
             let step = self.go_on(self.room());
@@ -90,7 +112,7 @@ impl Connection {
         match turn {
             Turn::Better if self.is_making() => {}
             Turn::Better => self.make_better(),
-            Turn::First | Turn::Rest => self.send_due_units(turn, take_back),
+            Turn::First | Turn::Rest => self.send_due_units(turn, handed),
         }
         self.tell_late();
         *credit = *self.pacing.credit();
@@ -116,7 +138,7 @@ impl Connection {
         self.pacing.room(self.studio.slice())
     }
 
-    fn send_due_units(&mut self, turn: Turn, take_back: &mut TakeBack<'_>) {
+    fn send_due_units(&mut self, turn: Turn, handed: &mut dyn Handed) {
         let now = self.now;
         if self.pacing.settle_debts() {
             self.process(now);
@@ -135,16 +157,16 @@ impl Connection {
             self.pacing.look();
             let waits = self.waits_for_budget(id);
             // What is replaced has been paid for.
-            let paid = self.supersede(id, take_back);
-            if waits && paid == 0 {
+            let paid = self.supersede(id, handed);
+            if waits && paid.is_none() {
                 continue;
             }
-            if let Some(surface) = self.surfaces.get_mut(&id).filter(|_| paid == 0) {
+            if let Some(surface) = self.surfaces.get_mut(&id).filter(|_| paid.is_none()) {
                 surface.sent.note_replaced(false);
             }
             // Without budget it takes a place that it had; what it adds is no debt of small commits.
             let debt = self.pacing.credit().content == 0;
-            let payer = if waits { Payer::Place } else { Payer::Credit { paid, debt } };
+            let payer = if waits { Payer::Place } else { Payer::Credit { paid: paid.unwrap_or(0), debt } };
             let step = self.send_unit(id, payer, self.room().max(SMALL_PIXELS));
             self.settle(step);
         }
@@ -181,7 +203,7 @@ impl Connection {
         self.wires_above(id).any(|wire| self.devices.focus().has_keys(wire))
     }
 
-    fn wires_above(&self, id: u32) -> impl Iterator<Item = WireId> {
+    pub(super) fn wires_above(&self, id: u32) -> impl Iterator<Item = WireId> {
         self.surfaces.ancestors(id).filter_map(|id| self.surfaces.get(&id).map(|surface| surface.wire))
     }
 
@@ -193,14 +215,16 @@ impl Connection {
         if self.program.has_more() && !self.stalled() {
             return Some(self.now);
         }
-        let may_leave = |id: &u32| !self.waits_for_budget(*id) || self.surfaces.may_supersede(*id);
+        let may_leave = |id: &u32| {
+            !self.waits_for_budget(*id) || self.surfaces.may_supersede(*id) || self.begins_anew(*id).is_some()
+        };
         let sendable = self.surfaces.keys().filter(|id| may_leave(id));
         let sends = sendable.filter_map(|id| self.send_due(*id));
         let better = self.surfaces.keys().filter_map(|id| self.better_due(*id));
         // Nothing else leaves while a unit is under way.
         let content = match self.making {
             Some(_) => self.making_due(),
-            None if self.comparing.is_on() => None,
+            None if self.is_making() => None,
             None => sends.chain(better).min(),
         };
         let frames = self.surfaces.keys().filter_map(|id| self.frame_due(*id));
@@ -246,9 +270,11 @@ impl Connection {
 
     fn send_due(&self, id: u32) -> Option<Time> {
         let surface = self.surfaces.get(&id)?;
-        let ahead = surface.sent.is_far_ahead() || self.pacing.under_way().is_full();
+        let anew = self.begins_anew(id);
+        let ahead = surface.sent.is_far_ahead() && anew.is_none() || self.pacing.under_way().is_full();
         surface.waiting.unsent().filter(|_| !surface.withholds() && !ahead)?;
-        Some(surface.sent.last_commit().map_or(Time::ZERO, |sent| self.next_turn(surface, sent)))
+        let due = surface.sent.last_commit().map_or(Time::ZERO, |sent| self.next_turn(surface, sent));
+        Some(anew.map_or(due, |from| due.max(from)))
     }
 
     /// When a unit of the surface may leave after that of this tick.
@@ -279,7 +305,9 @@ impl Connection {
         let behind = self.line.is_attached()
             && self.pacing.has_no_credit()
             && surface.sent.bytes() > SMALL
-            && surface.visible;
+            && surface.visible
+            // What it draws now goes in the place of that.
+            && surface.sent.lost(self.now).is_none();
         if behind && !self.watching.is_on() {
             return None;
         }
@@ -294,45 +322,53 @@ impl Connection {
 
     fn answer_frames(&mut self) -> Result<(), Fault> {
         let (now, patience) = (self.now, self.frame_patience());
-        let tick = self.beat().tick(now);
         let due: Vec<u32> = self
             .surfaces
             .keys()
             .copied()
             .filter(|id| self.frame_due(*id).is_some_and(|due| due <= now))
             .collect();
-        for id in due {
-            let Some(surface) = self.surfaces.get_mut(&id) else { continue };
-            surface.frames.answer(tick);
-            let frames = surface.take_frames(now, patience);
-            let time = self.clock_ms_at(tick);
-            for callback in frames {
-                self.emit(callback, "done", vec![Arg::Uint(time)])?;
-                self.forget(callback)?;
-            }
+        due.into_iter().try_for_each(|id| self.answer_frames_of(id, patience))
+    }
+
+    /// Answers a surface's frame callbacks, those of what waits only if it has for so long.
+    pub(super) fn answer_frames_of(&mut self, id: u32, patience: Duration) -> Result<(), Fault> {
+        let tick = self.beat().tick(self.now);
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Ok(()) };
+        surface.frames.answer(tick);
+        let frames = surface.take_frames(self.now, patience);
+        let time = self.clock_ms_at(tick);
+        for callback in frames {
+            self.emit(callback, "done", vec![Arg::Uint(time)])?;
+            self.forget(callback)?;
         }
         Ok(())
     }
 
-    /// Takes the surface's last update back if nothing of it has left; its pixels go with the waiting commit. Returns
-    /// how long it was.
-    fn supersede(&mut self, id: u32, take_back: &mut TakeBack<'_>) -> u64 {
-        if !self.surfaces.may_supersede(id) {
-            return 0;
+    /// Takes the surface's last update back if nothing of it has left, or gives up all that is under way if an outage
+    /// took it; the pixels go with the waiting commit. Returns how long they were; `None` if nothing is replaced.
+    fn supersede(&mut self, id: u32, handed: &mut dyn Handed) -> Option<u64> {
+        if self.begins_anew(id).is_some_and(|from| from <= self.now)
+            && let Some(bytes) = self.begin_anew(id, handed)
+        {
+            return Some(bytes);
         }
-        let Some(surface) = self.surfaces.get_mut(&id) else { return 0 };
-        let Some(last) = surface.sent.take_last() else { return 0 };
+        if !self.surfaces.may_supersede(id) {
+            return None;
+        }
+        let surface = self.surfaces.get_mut(&id)?;
+        let last = surface.sent.take_last()?;
         let wire = surface.wire;
-        let Some(bytes) = take_back(SurfaceId(wire.0), last) else {
+        let Some(bytes) = handed.take_back(SurfaceId(wire.0), last) else {
             surface.forget_last();
-            return 0;
+            return None;
         };
         surface.sent.note_replaced(true);
         surface.painter.take_back();
         let by = surface.painter.next_update();
         self.retract(SurfaceId(wire.0));
         self.send(&ToDisplay::Superseded { surface: wire, update: last, by });
-        bytes
+        Some(bytes)
     }
 
     /// Sends a surface's waiting commit now, against pace and budget if need be: order demands it. What has left is
@@ -346,8 +382,10 @@ impl Connection {
     pub(super) fn leave(&mut self, id: u32) -> Result<(), Fault> {
         self.finish_making()?;
         self.send_unit(id, Payer::Debt, self.studio.slice())?;
+        let comes = self.making.is_some();
         if let Some(surface) = self.surfaces.get_mut(&id) {
             surface.forget_last();
+            if comes { surface.sent.bind_coming() } else { surface.sent.bind() }
         }
         Ok(())
     }
@@ -384,5 +422,17 @@ impl Connection {
             Some(unsent) => self.begin_unit(id, unsent, payer, room),
             None => Ok(()),
         }
+    }
+}
+
+/// Tests take updates back; none of theirs is lost.
+#[cfg(test)]
+impl<F: FnMut(SurfaceId, UpdateSeq) -> Option<u64>> Handed for F {
+    fn take_back(&mut self, surface: SurfaceId, update: UpdateSeq) -> Option<u64> {
+        self(surface, update)
+    }
+
+    fn give_up(&mut self, _: SurfaceId) -> Option<(UpdateSeq, u64)> {
+        None
     }
 }

@@ -1,15 +1,25 @@
-//! Which surfaces the user attends to: those that a keyboard, pointer or touch of the program is in, and where.
+//! Which surfaces the user attends to: those that a keyboard, pointer or touch of the program is in, and where; and
+//! when input came there.
 //!
 //! Only what the compositor has said, no guesses. Invariant: a pointer, a keyboard and a finger each
 //! are in at most one surface.
 
 use std::collections::HashMap;
 
+use wayferry_proto::Time;
+
 use crate::message::WireId;
 
-/// Where each device is, by its id, and each finger on it.
+/// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct Focus(HashMap<(u32, i32), Place>);
+pub(crate) struct Focus {
+    /// Where each device is, by its id, and each finger on it.
+    places: HashMap<(u32, i32), Place>,
+    /// When input came last of a device that is not known to be anywhere.
+    elsewhere: Option<Time>,
+    /// Where a device brought input last that is not there any more, and when.
+    left: Option<(WireId, Time)>,
+}
 
 /// Fingers that are followed at once, and other devices: more of them are none's.
 const MAX_PLACES: usize = 256;
@@ -21,65 +31,96 @@ struct Place {
     is_keyboards: bool,
     /// In surface coordinates, if it says so.
     at: Option<(i32, i32)>,
+    /// When it last brought input there.
+    input: Option<Time>,
 }
 
 impl Focus {
     /// A pointer, or a finger, is in a surface.
     pub(crate) fn enter(&mut self, which: (u32, i32), surface: WireId, at: Option<(i32, i32)>) {
-        self.put(which, Place { surface, is_keyboards: false, at });
+        self.put(which, Place { surface, is_keyboards: false, at, input: None });
     }
 
     /// A keyboard is in a surface.
     pub(crate) fn enter_with_keys(&mut self, device: u32, surface: WireId) {
-        self.put((device, 0), Place { surface, is_keyboards: true, at: None });
+        self.put((device, 0), Place { surface, is_keyboards: true, at: None, input: None });
     }
 
     fn put(&mut self, which: (u32, i32), place: Place) {
-        if self.0.len() < MAX_PLACES || self.0.contains_key(&which) {
-            self.0.insert(which, place);
+        if self.places.len() < MAX_PLACES || self.places.contains_key(&which) {
+            self.places.insert(which, place);
         }
     }
 
     /// It is elsewhere in the same surface.
     pub(crate) fn go(&mut self, which: (u32, i32), at: Option<(i32, i32)>) {
-        if let Some(place) = self.0.get_mut(&which) {
+        if let Some(place) = self.places.get_mut(&which) {
             place.at = at;
         }
     }
 
     /// A finger goes up.
     pub(crate) fn lift(&mut self, which: (u32, i32)) {
-        self.0.remove(&which);
+        if let Some(place) = self.places.remove(&which) {
+            self.leave(place);
+        }
     }
 
     /// The device is in no surface, or gone.
     pub(crate) fn forget(&mut self, device: u32) {
-        self.0.retain(|(of, _), _| *of != device);
+        let gone: Vec<Place> = self.places.extract_if(|(of, _), _| *of == device).map(|(_, of)| of).collect();
+        gone.into_iter().for_each(|place| self.leave(place));
+    }
+
+    fn leave(&mut self, place: Place) {
+        if let Some(input) = place.input {
+            self.left = Some((place.surface, input));
+        }
     }
 
     /// The display is gone.
     pub(crate) fn clear(&mut self) {
-        self.0.clear();
+        *self = Self::default();
+    }
+
+    /// A device brings input.
+    pub(crate) fn note_input(&mut self, device: u32, now: Time) {
+        let places = self.places.iter_mut().filter(|((of, _), _)| *of == device);
+        let known = places.map(|(_, place)| place.input = Some(now)).count() > 0;
+        self.elsewhere = if known { self.elsewhere } else { Some(now) };
+    }
+
+    /// When input came last to the surface, or went to one that is not known.
+    pub(crate) fn last_input(&self, surface: WireId) -> Option<Time> {
+        let here = self.places.values().filter(|place| place.surface == surface);
+        let left = self.left.filter(|(of, _)| *of == surface).map(|(_, input)| input);
+        here.filter_map(|place| place.input).chain(self.elsewhere).chain(left).max()
+    }
+
+    /// When input came last.
+    pub(crate) fn last_input_anywhere(&self) -> Option<Time> {
+        let left = self.left.map(|(_, input)| input);
+        self.places.values().filter_map(|place| place.input).chain(self.elsewhere).chain(left).max()
     }
 
     /// Whether some device is in a surface of the program.
     pub(crate) fn is_anywhere(&self) -> bool {
-        !self.0.is_empty()
+        !self.places.is_empty()
     }
 
     /// Whether some device is in the surface.
     pub(crate) fn is_in(&self, surface: WireId) -> bool {
-        self.0.values().any(|place| place.surface == surface)
+        self.places.values().any(|place| place.surface == surface)
     }
 
     /// Whether some keyboard is in the surface.
     pub(crate) fn has_keys(&self, surface: WireId) -> bool {
-        self.0.values().any(|place| place.is_keyboards && place.surface == surface)
+        self.places.values().any(|place| place.is_keyboards && place.surface == surface)
     }
 
     /// Where a pointer or a finger is in the surface, in surface coordinates.
     pub(crate) fn point_in(&self, surface: WireId) -> Option<(i32, i32)> {
-        self.0.values().filter(|place| place.surface == surface).find_map(|place| place.at)
+        self.places.values().filter(|place| place.surface == surface).find_map(|place| place.at)
     }
 }
 
@@ -92,6 +133,18 @@ mod tests {
 
     fn on_event(focus: &mut Focus, device: u32, name: (&str, &str), args: &[WireArg]) {
         handlers::of(policy::handler(name.0)).attend(focus, device, name.1, args);
+    }
+
+    /// A menu that opens under a tap answers it, though the finger is gone.
+    #[test]
+    fn input_of_a_finger_that_is_gone_still_counts() {
+        let (mut focus, surface) = (Focus::default(), WireId(7));
+        let now = Time::ZERO + std::time::Duration::from_secs(1);
+        focus.enter((5, 0), surface, None);
+        focus.note_input(5, now);
+        focus.lift((5, 0));
+        assert_eq!((focus.last_input(surface), focus.last_input_anywhere()), (Some(now), Some(now)));
+        assert_eq!(focus.last_input(WireId(8)), None);
     }
 
     #[test]

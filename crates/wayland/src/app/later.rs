@@ -216,8 +216,8 @@ impl Connection {
         }
         match surface.waiting.unsent() {
             // It has not left: the link does not keep up.
-            Some(_) => set + STUCK,
-            None => self.beat().after(self.beat().tick(set), Duration::ZERO),
+            Some(_) if surface.sent.lost(self.now).is_none() => set + STUCK,
+            _ => self.beat().after(self.beat().tick(set), Duration::ZERO),
         }
     }
 
@@ -239,7 +239,7 @@ impl Connection {
         }
         let is_read = surface.timing.first_pending().all(|(_, pending)| !pending.lacks_pixels());
         // Pixels are encoded from the content as it is.
-        (is_read && self.making.is_none()).then_some((due, Step::Apply))
+        (is_read && self.making.is_none() && !self.improving.is_on()).then_some((due, Step::Apply))
     }
 
     /// When [`Self::apply_due`] has something to do.

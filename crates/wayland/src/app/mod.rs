@@ -26,6 +26,7 @@
 //! | `painter`, `videos` | its pixels, and what one display is told of them; pictures that change all the time |
 //! | `canvas`, `errand` | where its pixels are: here, or with a worker |
 //! | `comparing`, `making` | a commit whose buffer is being compared, or whose pixels are being encoded |
+//! | `improving` | a step of a content that becomes better |
 //! | `pacing`, `beat` | how fast commits leave, and when frames are drawn |
 //! | `credit`, `flow`, `under_way` | what the link takes now, how far the display side is, units that it has not applied |
 //! | `devices` | what the display's input has begun |
@@ -91,6 +92,7 @@ mod focus;
 mod frames;
 mod handler;
 mod handlers;
+mod improving;
 mod keep;
 mod keeping;
 mod keyboard;
@@ -98,11 +100,11 @@ mod late;
 mod later;
 mod line;
 mod making;
-mod mapping;
 mod object;
 mod offer;
 mod offering;
 mod older;
+mod outage;
 mod pacing;
 mod painter;
 mod pending;
@@ -150,7 +152,7 @@ pub(crate) use captures::MAX_COPIES;
 pub use config::{Config, Desk};
 pub use connection::Connection;
 pub use credit::Credit;
-pub use flush::{TakeBack, Turn};
+pub use flush::{Handed, Turn};
 pub use keep::Kept;
 pub use painter::Fidelity;
 pub use reads::GpuSurface;

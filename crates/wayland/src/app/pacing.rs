@@ -163,6 +163,11 @@ impl Pacing {
         self.under_way.applied(surface, unit);
     }
 
+    /// The content of a surface's units does not arrive, another's does.
+    pub(super) fn give_up(&mut self, surface: WireId) {
+        self.under_way.give_up(surface);
+    }
+
     /// The surface is destroyed: its units are never applied.
     pub(super) fn forget(&mut self, surface: WireId) {
         self.under_way.forget(surface);

@@ -11,10 +11,11 @@ use std::sync::atomic::AtomicU8;
 
 use wayferry_pixels::video;
 use wayferry_pixels::{Allowance, Content, Draft, Encoder, Format, Layout, Region, Size, Wants, Watch};
-use wayferry_proto::{SurfaceId, Time, UpdateSeq};
+use wayferry_proto::{SurfaceId, Time, UpdateSeq, Worth};
 
 use crate::action::Update;
 use crate::codec;
+use crate::workers::Workers;
 
 use super::canvas::{Canvas, Outline};
 use super::credit::{Credit, SMALL};
@@ -67,6 +68,14 @@ pub(super) enum Better {
     Improve,
     /// What rests becomes exact.
     Refine,
+}
+
+/// A step to make content better: of about so many bytes, where the user attends to it before elsewhere.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    pub(super) how: Better,
+    pub(super) bytes: u64,
+    pub(super) near: Option<(u32, u32)>,
 }
 
 /// An update that has been made.
@@ -227,9 +236,12 @@ impl Painter {
         }
     }
 
-    /// The surface has no content any more.
-    pub(super) fn unmap(&mut self) {
-        self.canvas = Canvas::Blank;
+    /// The surface has no content any more; what it had is freed by a worker if it is large.
+    pub(super) fn unmap(&mut self, workers: &Workers) {
+        let canvas = std::mem::take(&mut self.canvas);
+        if canvas.like().is_some_and(|(size, _)| size.rect().area() > WORTH_A_WORKER) {
+            workers.free(canvas);
+        }
     }
 
     /// The display has been told that, or does not look any more: frees what was kept for it.
@@ -373,20 +385,14 @@ impl Painter {
         self.painted(coming.fresh, coming.chunks, whole)
     }
 
-    /// Makes better what is there, in an update of about so many bytes, where the user attends to it before elsewhere.
-    /// `None` if it cannot.
-    pub(super) fn improve(
-        &mut self,
-        how: Better,
-        bytes: u64,
-        attended: Option<(u32, u32)>,
-        means: &mut Means<'_>,
-    ) -> Option<Painted> {
+    /// Makes better what is there. `None` if it cannot.
+    pub(super) fn improve(&mut self, step: Step, means: &mut Means<'_>) -> Option<Painted> {
+        let Step { how, bytes, near } = step;
         let draft = self.canvas.draft_mut()?;
         let quality = means.lossy.unwrap_or(ANY_QUALITY);
         let allowance = Allowance { bytes, quality, now: means.now.since_start() };
         let chunks = match how {
-            Better::Improve => means.encoder.improve(draft, &allowance, attended),
+            Better::Improve => means.encoder.improve(draft, &allowance, near),
             Better::Refine => means.encoder.refine(draft, &allowance),
         };
         self.videos.keep(draft);
@@ -404,8 +410,8 @@ impl Painter {
         let (size, format) = (draft.content().size(), draft.content().format());
         let (bytes, videos) = (length(&chunks), draft.videos() > 0);
         let (surface, seq) = (self.surface, UpdateSeq(self.updates));
-        let (covers, unit, passing) = (0, None, false);
-        let update = Update { surface, seq, size, format, fresh, covers, unit, passing, chunks };
+        let (covers, unit, worth) = (0, None, Worth::Plain);
+        let update = Update { surface, seq, size, format, fresh, covers, unit, worth, chunks };
         Some(Painted { update, bytes, videos, whole })
     }
 
@@ -419,7 +425,7 @@ impl Painter {
             seq,
             covers: 0,
             unit: None,
-            passing: false,
+            worth: Worth::Plain,
             chunks: update.chunks.clone(),
             ..*update
         }
@@ -459,10 +465,14 @@ impl Painter {
 
     /// The display could not paint an update: the next one brings everything. Returns whether there is content at all.
     pub(super) fn renew(&mut self) -> bool {
-        let Some(draft) = self.canvas.draft_mut() else { return false };
-        self.lost_videos += u32::from(draft.videos() > 0);
-        draft.renew();
-        true
+        self.lost_videos += self.canvas.draft().map_or(0, |draft| u32::from(draft.videos() > 0));
+        self.begin_anew()
+    }
+
+    /// The next update brings everything. Returns whether there is content at all.
+    pub(super) fn begin_anew(&mut self) -> bool {
+        let draft = self.canvas.draft_mut();
+        draft.map(Draft::renew).is_some()
     }
 
     /// The display is gone: another one has nothing.
@@ -522,6 +532,8 @@ fn length(chunks: &[Vec<u8>]) -> u64 {
 const LEAST_ALLOWANCE: u64 = 16 << 10;
 /// So often may the display lose the content while videos are in it; then it gets no more of them.
 const MAX_LOST_VIDEOS: u32 = 3;
+/// Pixels that are worth a worker: to free fewer takes a tenth of a millisecond at most.
+const WORTH_A_WORKER: u64 = 256 << 10;
 /// Quality of pictures where none is asked for.
 const ANY_QUALITY: u8 = 75;
 /// Bytes of credit below which a piece would be mostly its own head, and beyond which it would hold up input.
@@ -631,7 +643,7 @@ mod tests {
                 credit.encoded = 0;
                 let mut means = Means { now, encoder: &mut encoder, credit: &mut credit, lossy: Some(60) };
                 match better {
-                    true => painter.improve(Better::Refine, bytes, None, &mut means),
+                    true => painter.improve(Step { how: Better::Refine, bytes, near: None }, &mut means),
                     false => {
                         painter.begin(&mut means, None);
                         painter.step(&mut means, true, None)
@@ -714,7 +726,7 @@ mod tests {
         let mut painter = Painter::new(SurfaceId(4));
         assert!(painter.is_settled() && !painter.renew() && painter.fidelity().is_none());
         painter.follow(&content(3), None);
-        painter.unmap();
+        painter.unmap(&Workers::default());
         assert!(paint(&mut painter).is_empty() && painter.updates() == 0);
     }
 }

@@ -98,7 +98,8 @@ impl Connection {
     /// Whether the pixels of what waits first at a surface may be read now.
     pub(super) fn may_read(&self, surface: &Surface) -> bool {
         // What has not left would be replaced; but a window that waits for its program's answer waits for this.
-        let is_behind = surface.waiting.unsent().is_some_and(Unsent::attaches);
+        let is_behind =
+            surface.sent.lost(self.now).is_none() && surface.waiting.unsent().is_some_and(Unsent::attaches);
         surface.standing.waits() || !self.is_unseen(surface) && !is_behind
     }
 

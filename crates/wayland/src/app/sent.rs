@@ -16,6 +16,10 @@ pub(super) struct Sent {
     units: u64,
     /// Units that the display side has not applied yet, the oldest first, and when they left.
     unapplied: VecDeque<(u64, Time)>,
+    /// The newest unit that the display side has applied.
+    applied: u64,
+    /// The last unit that another one cannot stand for.
+    binding: u64,
     /// The ticks in whose intervals the last unit of a commit left, and the last one that made content better.
     last_commit: Option<Time>,
     last_better: Option<Time>,
@@ -23,12 +27,23 @@ pub(super) struct Sent {
     bytes: u64,
     /// The update of the last unit, while a newer commit may replace both.
     last: Option<UpdateSeq>,
+    /// What is under way was lost in an outage.
+    lost: Option<Lost>,
     /// How many units in succession were replaced; the display side holds them all until the newest comes.
     replaced: u32,
     /// An update that makes better what is shown, and that no unit has named yet.
     owed: Option<UpdateSeq>,
     /// Presentation feedback by unit number.
     feedback: Vec<(u64, u32)>,
+}
+
+/// When a commit may replace what was lost.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lost {
+    /// Until then the program is waited for, which may draw something newer than what waits.
+    pub(super) from: Time,
+    /// After that most of it has been sent again.
+    pub(super) until: Time,
 }
 
 impl Sent {
@@ -40,6 +55,22 @@ impl Sent {
         }
         self.last_commit = Some(tick);
         self.units
+    }
+
+    /// Another unit cannot stand for the last one: it does more than to show newer content, or is shown with those of
+    /// other surfaces, or something builds on it.
+    pub(super) fn bind(&mut self) {
+        self.binding = self.units;
+    }
+
+    /// The same of the one that is being made.
+    pub(super) fn bind_coming(&mut self) {
+        self.binding = self.units + 1;
+    }
+
+    /// Whether a unit with all that is new can stand for all that are under way.
+    pub(super) fn are_replaceable(&self) -> bool {
+        self.applied >= self.binding
     }
 
     /// The number of the next unit.
@@ -76,6 +107,8 @@ impl Sent {
 
     /// The display side has applied a unit, and so all before it.
     pub(super) fn on_applied(&mut self, unit: u64) {
+        self.applied = self.applied.max(unit);
+        self.lost = None;
         while self.unapplied.front().is_some_and(|(number, _)| *number <= unit) {
             self.unapplied.pop_front();
         }
@@ -113,6 +146,26 @@ impl Sent {
     /// Whether a newer commit may replace the last unit.
     pub(super) fn may_be_replaced(&self) -> bool {
         self.last.is_some() && self.replaced < MAX_REPLACED
+    }
+
+    /// What is under way was lost in an outage.
+    pub(super) fn lose(&mut self, lost: Lost) {
+        self.lost = Some(lost);
+    }
+
+    /// When a commit may replace what was lost.
+    pub(super) fn lost(&self, now: Time) -> Option<Lost> {
+        self.lost.filter(|lost| now <= lost.until)
+    }
+
+    /// The program has committed new content.
+    pub(super) fn note_drawn(&mut self, now: Time) {
+        self.lost = self.lost.map(|lost| Lost { from: lost.from.min(now), ..lost });
+    }
+
+    /// What was lost is replaced, or comes after all.
+    pub(super) fn forget_lost(&mut self) {
+        self.lost = None;
     }
 
     /// The update that is to be replaced.

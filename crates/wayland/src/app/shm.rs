@@ -11,18 +11,22 @@ use std::sync::Arc;
 
 use rustix::io::{Errno, pread};
 
-use super::mapping::{Mapped, Mapping};
+use crate::mapping::{Mapped, Mapping};
+use crate::workers::Workers;
 
 /// Pools that one program may have open, with those of which only buffers are left: a descriptor each.
 pub(crate) const MAX_POOLS: usize = 8192;
 
-/// A `wl_shm_pool`; its descriptor is closed when it and its buffers are gone.
+/// A `wl_shm_pool`; its descriptor is closed when it and its buffers are gone: by a worker if it is large, as the
+/// kernel may have to free all of it then.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    fd: Arc<OwnedFd>,
+    /// There until it is dropped.
+    fd: Option<Arc<OwnedFd>>,
     size: Cell<u64>,
     mapping: RefCell<Option<Arc<Mapping>>>,
     mapped: Mapped,
+    workers: Workers,
     /// Counts it among the program's.
     _counted: Rc<()>,
 }
@@ -32,17 +36,24 @@ pub(crate) struct Pool {
 pub(crate) struct Pools {
     open: Rc<()>,
     mapped: Mapped,
+    workers: Workers,
 }
 
 impl Pools {
+    /// None so far.
+    pub(super) fn new(workers: &Workers) -> Self {
+        Self { workers: workers.clone(), ..Self::default() }
+    }
+
     /// Another one, unless there are too many.
     pub(crate) fn open(&self, fd: OwnedFd, size: u64) -> Option<Rc<Pool>> {
         let open = Rc::strong_count(&self.open) - 1;
         let pool = || Pool {
-            fd: Arc::new(fd),
+            fd: Some(Arc::new(fd)),
             size: Cell::new(size),
             mapping: RefCell::default(),
             mapped: self.mapped.clone(),
+            workers: self.workers.clone(),
             _counted: Rc::clone(&self.open),
         };
         (open < MAX_POOLS).then(|| Rc::new(pool()))
@@ -50,6 +61,10 @@ impl Pools {
 }
 
 impl Pool {
+    fn fd(&self) -> &Arc<OwnedFd> {
+        self.fd.as_ref().expect("it is not dropped")
+    }
+
     pub(crate) fn size(&self) -> u64 {
         self.size.get()
     }
@@ -65,7 +80,7 @@ impl Pool {
 
     /// Its file, for a thread.
     pub(crate) fn file(&self) -> std::io::Result<std::fs::File> {
-        Ok(self.fd.try_clone()?.into())
+        Ok(self.fd().try_clone()?.into())
     }
 
     /// Its first `end` bytes, where they lie, if `bytes` of them are to be read; `None` if [`Self::read`] must do.
@@ -80,7 +95,7 @@ impl Pool {
         }
         // One that is too short makes room for it.
         *mapping = None;
-        *mapping = Mapping::new(&self.fd, self.size(), &self.mapped).map(Arc::new);
+        *mapping = Mapping::new(self.fd(), self.size(), &self.mapped).map(Arc::new);
         mapping.clone()
     }
 
@@ -88,7 +103,7 @@ impl Pool {
     pub(super) fn memory(&self, end: u64, bytes: u64) -> Memory {
         match self.mapped(end, bytes) {
             Some(mapping) => Memory::Mapped(mapping),
-            None => Memory::File(Arc::clone(&self.fd)),
+            None => Memory::File(Arc::clone(self.fd())),
         }
     }
 
@@ -97,7 +112,15 @@ impl Pool {
     /// # Errors
     /// When the file is shorter than the program said, or cannot be read.
     pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), ReadError> {
-        read(&self.fd, offset, into)
+        read(self.fd(), offset, into)
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        if self.size() >= WORTH_A_WORKER {
+            self.workers.free((self.mapping.take(), self.fd.take()));
+        }
     }
 }
 
@@ -147,6 +170,8 @@ impl std::fmt::Display for ReadError {
     }
 }
 
+/// Bytes that are worth a worker: to free fewer takes a fifth of a millisecond at most.
+const WORTH_A_WORKER: u64 = 1 << 20;
 /// Bytes read at a time from which on a mapping pays.
 const LEAST_MAPPED: u64 = 256 << 10;
 

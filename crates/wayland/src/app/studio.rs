@@ -40,6 +40,11 @@ impl Studio {
         self.encoder.slice()
     }
 
+    /// Whether content may be lossy at first.
+    pub(super) fn is_lossy(&self) -> bool {
+        self.lossy.is_some()
+    }
+
     /// What painting takes.
     pub(super) fn means<'a>(&'a mut self, now: Time, credit: &'a mut Credit) -> Means<'a> {
         Means { now, encoder: &mut self.encoder, credit, lossy: self.lossy }
@@ -57,7 +62,7 @@ impl Studio {
         (Means { now, encoder, credit, lossy: *lossy }, Screen { codec, room })
     }
 
-    /// What an errand takes along: its codec [comes back](Self::come_back). To begin another content, or not.
+    /// What an errand takes along, and [brings back](Self::come_back). To begin another content, or not.
     pub(super) fn kit(&mut self, begins: bool) -> Kit {
         self.encodings += u64::from(begins);
         let codec = std::mem::replace(&mut self.codec, codec::Maker::new(false));
@@ -65,8 +70,9 @@ impl Studio {
     }
 
     /// What an errand took along is back.
-    pub(super) fn come_back(&mut self, codec: codec::Maker) {
-        self.codec = codec;
+    pub(super) fn come_back(&mut self, kit: Kit) {
+        self.encoder.learn_from(&kit.encoder);
+        self.codec = kit.codec;
     }
 
     /// A content that is used outside a surface, whole.

@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use wayferry_pixels::Region;
-use wayferry_proto::UnitHead;
+use wayferry_proto::{Time, UnitHead, Worth};
 
 use crate::action::Update;
 use crate::message::{Unit, WireId};
+use crate::policy::Handler;
 
 use super::chain::Link;
 use super::connection::Connection;
@@ -72,7 +73,7 @@ impl Connection {
     /// says.
     pub(super) fn tell_unit(&mut self, making: &mut Making, id: u32, update: &mut Update) {
         let may = self.may_tell(making, id) && !update.fresh;
-        let (answers, after) = (self.answers_input(), self.told.messages);
+        let after = self.told.messages;
         let Some(surface) = self.surfaces.get_mut(&id).filter(|_| may) else { return };
         let (unit, seq) = (surface.sent.coming_unit(), update.seq);
         let feedback = !making.unsent.feedback.is_empty() || surface.sent.owes_feedback();
@@ -80,8 +81,6 @@ impl Connection {
         (making.told, update.unit) = (Some(head), Some(head));
         if surface.painter.covers() {
             update.covers = surface.chain.take_planned(seq, after);
-            // What the user waits for is repaired, too.
-            update.passing = update.covers > 0 && !answers;
         }
         if let Some(painted) = surface.painter.covered_by().cloned() {
             surface.chain.add(Link { update: seq, unit, after, painted });
@@ -95,11 +94,47 @@ impl Connection {
         plain && making.id == id && self.offering.desk().cover && !self.surfaces.is_synchronised(id)
     }
 
-    /// Whether the user waits for what is drawn now.
-    fn answers_input(&self) -> bool {
-        self.devices.last_input().is_some_and(|last| self.now.since(last) <= ANSWER)
+    /// What an update of a surface is to the user that leaves now: what the user waits for is repaired also where
+    /// others cover it.
+    pub(super) fn worth(&mut self, id: u32, update: &Update) -> Worth {
+        let input = self.last_input(id, update.fresh).filter(|input| self.now.since(*input) <= ANSWER);
+        let (now, rtt) = (self.now, self.pacing.credit().rtt);
+        let Some(surface) = self.surfaces.get_mut(&id) else { return Worth::Plain };
+        let answer = surface.chain.answers(input);
+        let is_answer = match surface.chain.is_busy(now, rtt) {
+            true => (1..=FIRST_ANSWERS).contains(&answer),
+            false => answer > 0,
+        };
+        match update.covers {
+            _ if is_answer => Worth::Answer,
+            1.. => Worth::Passing,
+            0 => Worth::Plain,
+        }
+    }
+
+    /// When input came last that new content of a surface may answer: what went to the surface or to one above it; and
+    /// a surface that shows up may answer any, as may one of a popup, which often has no keyboard of its own.
+    fn last_input(&self, id: u32, shows_up: bool) -> Option<Time> {
+        let focus = self.devices.focus();
+        let here = self.wires_above(id).filter_map(|wire| focus.last_input(wire)).max();
+        let anywhere = focus.last_input_anywhere();
+        let is_newer = anywhere.filter(|input| self.now.since(*input) <= ANSWER) > here;
+        here.max(anywhere.filter(|_| shows_up || is_newer && self.is_in_popup(id)))
+    }
+
+    fn is_in_popup(&self, id: u32) -> bool {
+        let top = self.surfaces.ancestors(id).last();
+        self.objects.iter().any(|(_, object)| {
+            object.alive
+                && object.handler == Handler::Popup
+                && object.surface.is_some()
+                && object.surface == top
+        })
     }
 }
 
 /// What is drawn so soon after input answers it.
 const ANSWER: Duration = Duration::from_millis(300);
+
+/// The first updates of a busy surface that answer one input: the others are what it draws anyway.
+const FIRST_ANSWERS: u32 = 3;

@@ -39,6 +39,17 @@ impl UnderWay {
         }
     }
 
+    /// Bytes of content of a surface's.
+    pub(super) fn bytes_of(&self, surface: WireId) -> u64 {
+        self.units.range((surface, 0)..=(surface, u64::MAX)).map(|(_, bytes)| bytes).sum()
+    }
+
+    /// The content of a surface's does not arrive.
+    pub(super) fn give_up(&mut self, surface: WireId) {
+        let units = self.units.range_mut((surface, 0)..=(surface, u64::MAX));
+        units.for_each(|(_, bytes)| self.bytes -= std::mem::take(bytes));
+    }
+
     /// The surface is destroyed: its units are never applied.
     pub(super) fn forget(&mut self, surface: WireId) {
         self.applied(surface, u64::MAX);

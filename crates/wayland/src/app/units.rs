@@ -43,7 +43,7 @@ impl Connection {
     ) -> Result<(), Fault> {
         let mut todo = VecDeque::new();
         self.list_contents(id, &unsent, &mut todo);
-        debug_assert!(!self.comparing.is_on(), "its content is not here");
+        debug_assert!(!self.comparing.is_on() && !self.improving.is_on(), "its content is not here");
         let (made, bytes) = (VecDeque::new(), 0);
         let began = self.comparing.read_at(id, self.now, self.offering.period());
         let (errand, told) = (None, None);
@@ -53,6 +53,7 @@ impl Connection {
 
     /// Makes the rest of the unit that is under way, if there is one: what comes next must find it sent.
     pub(super) fn finish_making(&mut self) -> Result<(), Fault> {
+        self.finish_improving();
         if self.making.is_some() {
             // Requests have waited for it.
             self.program.wake();
@@ -155,8 +156,8 @@ impl Connection {
 
     /// A painter is back: what it has made leaves. Gives the content if that was all.
     fn take_back(&mut self, making: &mut Making, id: u32, back: Return) -> Option<UnitContent> {
-        let Return { painter, codec, painted } = back;
-        self.studio.come_back(codec);
+        let Return { painter, kit, painted } = back;
+        self.studio.come_back(kit);
         let lender = self.surfaces.get_mut(&id).filter(|surface| surface.painter.is_lent());
         let Some(surface) = lender else { return Some(UnitContent::Keep) };
         surface.painter.come_back(painter);
@@ -166,8 +167,8 @@ impl Connection {
     /// The unit that is under way does not leave: nothing of it stays with a worker.
     pub(super) fn call_errand_off(&mut self, making: &mut Making) {
         let Some(mut errand) = making.errand.take() else { return };
-        let Return { painter, codec, .. } = errand.call_off();
-        self.studio.come_back(codec);
+        let Return { painter, kit, .. } = errand.call_off();
+        self.studio.come_back(kit);
         let surface = making.todo.front().and_then(|(id, _)| self.surfaces.get_mut(id));
         if let Some(surface) = surface {
             surface.painter.come_back(painter);
@@ -207,9 +208,14 @@ impl Connection {
     /// An update leaves. Gives the content if that was all.
     fn hand_over(&mut self, making: &mut Making, id: u32, painted: Painted) -> Option<UnitContent> {
         let Painted { mut update, bytes, videos, whole } = painted;
-        let seq = update.seq;
+        let (seq, fresh) = (update.seq, update.fresh);
+        if let Some(surface) = self.surfaces.get_mut(&id).filter(|_| fresh) {
+            // It maps the surface, gives it another shape, or stands for others itself.
+            surface.sent.bind_coming();
+        }
         if whole {
             self.tell_unit(making, id, &mut update);
+            update.worth = self.worth(id, &update);
         }
         self.publish(update, videos);
         self.charge(making, bytes);
@@ -267,6 +273,7 @@ impl Connection {
             if let Some(child) = self.surfaces.get_mut(&child) {
                 // It is the parent's commit that brings it.
                 child.forget_last();
+                child.sent.bind();
             }
         }
         // What follows keeps its distance from when this one's turn was.
@@ -286,6 +293,9 @@ impl Connection {
         }
         surface.sent.set_bytes(bytes);
         let number = surface.sent.next_unit(now, tick);
+        if !(matches!(content, UnitContent::Update(_)) && children.is_empty() && unsent.offset == (0, 0)) {
+            surface.sent.bind();
+        }
         surface.frames.owe(unsent.frames, tick);
         let feedback = !unsent.feedback.is_empty();
         surface.sent.add_feedback(number, unsent.feedback);

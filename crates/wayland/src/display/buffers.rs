@@ -1,8 +1,8 @@
 //! Shared memory for the compositor: the few buffers of each surface, and what each of them lacks.
 //!
-//! Knows files, rows and regions; Wayland objects are the caller's. Invariant: a buffer that [`Pool::take`] hands
-//! out equals the content byte for byte (converted, if the compositor lacks the format), and is not handed out
-//! again before it was released.
+//! Knows files, rows and regions; Wayland objects are the caller's. A buffer may be filled by a worker, who owns it
+//! until it is put back. Invariant: a buffer that [`Pool::take`] hands out equals the content byte for byte (converted,
+//! if the compositor lacks the format), and is not handed out again before it was released.
 
 use std::os::fd::OwnedFd;
 
@@ -70,7 +70,7 @@ pub(crate) struct Spec {
 
 /// One buffer of a surface.
 #[derive(Debug)]
-struct Buffer {
+pub(super) struct Buffer {
     id: u32,
     memory: Part,
     size: Size,
@@ -84,6 +84,16 @@ struct Buffer {
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     buffers: Vec<Buffer>,
+}
+
+/// What a buffer is to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kind {
+    pub(super) size: Size,
+    /// Of the content.
+    pub(super) format: Format,
+    /// Of the buffer: the same, or its [`Format::fallback`].
+    pub(super) shown: Format,
 }
 
 impl Pool {
@@ -111,6 +121,13 @@ impl Pool {
         self.buffers.iter().any(|buffer| !buffer.busy)
     }
 
+    /// About how many bytes [`Self::take`] writes, beside what has still to change.
+    pub(super) fn lacks(&self, kind: Kind) -> usize {
+        let free = self.buffers.iter().filter(|buffer| !buffer.busy && buffer.fits(kind));
+        let least = free.map(|buffer| buffer.missing.area()).min();
+        least.unwrap_or(kind.size.rect().area()) as usize * kind.shown.bytes_per_pixel()
+    }
+
     /// Fills a free buffer with the content and hands it out; `make` makes a new one. `format` is the
     /// content's or its [`Format::fallback`]. Returns the id and those of free buffers that are of no use any
     /// more, which the caller destroys.
@@ -120,28 +137,39 @@ impl Pool {
         format: Format,
         make: impl FnOnce(Spec) -> Result<(u32, Part), E>,
     ) -> Result<(u32, Vec<u32>), E> {
-        let fits = |buffer: &Buffer| buffer.size == content.size() && buffer.format == format;
-        let mut useless = Vec::new();
-        self.buffers.retain(|buffer| {
-            let keep = buffer.busy || fits(buffer);
-            if !keep {
-                useless.push(buffer.id);
-            }
-            keep
-        });
-        let free = self.buffers.iter_mut().filter(|buffer| !buffer.busy);
-        if let Some(buffer) = free.min_by_key(|buffer| buffer.missing.area()) {
-            fill(buffer, content)?;
-            return Ok((buffer.id, useless));
-        }
-        let stride = content.size().width() as usize * format.bytes_per_pixel();
-        let length = stride * content.size().height() as usize;
-        let (id, memory) = make(Spec { size: content.size(), format, length, stride })?;
-        let missing = Region::full(content.size());
-        let mut buffer = Buffer { id, memory, size: content.size(), format, missing, busy: false };
-        fill(&mut buffer, content)?;
+        let kind = Kind { size: content.size(), format: content.format(), shown: format };
+        let (mut buffer, useless) = self.lend(kind, make)?;
+        buffer.fill(content)?;
+        buffer.busy = true;
+        let id = buffer.id;
         self.buffers.push(buffer);
         Ok((id, useless))
+    }
+
+    /// As [`Self::take`], but the buffer is for another to fill, and is not one of these until it is
+    /// [put back](Self::put_back).
+    pub(super) fn lend<E>(
+        &mut self,
+        kind: Kind,
+        make: impl FnOnce(Spec) -> Result<(u32, Part), E>,
+    ) -> Result<(Buffer, Vec<u32>), E> {
+        let useless = self.buffers.extract_if(.., |buffer| !buffer.busy && !buffer.fits(kind));
+        let useless = useless.map(|buffer| buffer.id).collect();
+        let free = self.buffers.iter().enumerate().filter(|(_, buffer)| !buffer.busy);
+        let best = free.min_by_key(|(_, buffer)| buffer.missing.area()).map(|(index, _)| index);
+        if let Some(best) = best {
+            return Ok((self.buffers.swap_remove(best), useless));
+        }
+        let Kind { size, shown: format, .. } = kind;
+        let stride = size.width() as usize * format.bytes_per_pixel();
+        let length = stride * size.height() as usize;
+        let (id, memory) = make(Spec { size, format, length, stride })?;
+        Ok((Buffer { id, memory, size, format, missing: Region::full(size), busy: false }, useless))
+    }
+
+    /// A buffer that was lent is back: what it lacks of the content it knows.
+    pub(super) fn put_back(&mut self, buffer: Buffer) {
+        self.buffers.push(buffer);
     }
 
     /// The compositor has released this buffer.
@@ -164,17 +192,35 @@ impl Pool {
     }
 }
 
-/// Brings a buffer up to the content and marks it as handed out.
-fn fill(buffer: &mut Buffer, content: &Content) -> std::io::Result<()> {
-    for rect in buffer.missing.clip(content.size()).rects() {
-        write_rect(&buffer.memory, buffer.format, content, *rect)?;
+impl Buffer {
+    /// What it is known by.
+    pub(super) fn id(&self) -> u32 {
+        self.id
     }
-    buffer.missing.clear();
-    buffer.busy = true;
-    Ok(())
+
+    fn fits(&self, kind: Kind) -> bool {
+        (self.size, self.format) == (kind.size, kind.shown)
+    }
+
+    /// The content is another one here than when it was lent, or everywhere.
+    pub(super) fn changed(&mut self, region: &Region, is_new: bool) {
+        match is_new {
+            true => self.missing = Region::full(self.size),
+            false => self.missing.union(region),
+        }
+    }
+
+    /// Brings it up to the content.
+    pub(super) fn fill(&mut self, content: &Content) -> std::io::Result<()> {
+        for rect in self.missing.clip(content.size()).rects() {
+            write_rect(&mut self.memory, self.format, content, *rect)?;
+        }
+        self.missing.clear();
+        Ok(())
+    }
 }
 
-fn write_rect(memory: &Part, format: Format, content: &Content, rect: Rect) -> std::io::Result<()> {
+fn write_rect(memory: &mut Part, format: Format, content: &Content, rect: Rect) -> std::io::Result<()> {
     let width = content.size().width();
     // A row more to copy is cheaper than a call more: wide rectangles are written as whole rows.
     let (x, columns) = if rect.width * 4 >= width { (0, width) } else { (rect.x, rect.width) };

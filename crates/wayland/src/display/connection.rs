@@ -19,6 +19,7 @@ use crate::workers::Workers;
 use super::captions::Captions;
 use super::cursor::Cursors;
 use super::globals::{Globals, Stage};
+use super::ground::Ground;
 use super::hold::{Holds, Need};
 use super::intake::{Intake, MAX_WAITING};
 use super::link::Link;
@@ -249,6 +250,7 @@ impl Connection {
             self.state.images.all_announced();
         }
         self.turn.is_busy = room.lend == 0;
+        self.shm.take_emptied();
         if self.end.is_some() || !(self.has_work() || self.is_lending()) {
             return;
         }
@@ -436,6 +438,15 @@ impl Connection {
         if self.end.is_none() {
             self.end = Some(end);
         }
+    }
+}
+
+/// What takes much memory is freed by workers.
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let grounds: Vec<Ground> = self.surfaces.values_mut().map(Surface::unmap).collect();
+        grounds.into_iter().for_each(|ground| self.discard(ground));
+        self.config.workers.free((std::mem::take(&mut self.updates), std::mem::take(&mut self.shm)));
     }
 }
 

@@ -204,6 +204,13 @@ impl<T> Holds<T> {
         }
     }
 
+    /// Updates of a surface that something needs, from `update` on and before `by`.
+    pub(crate) fn updates_between(&self, surface: WireId, update: u64, by: u64) -> Vec<u64> {
+        let range = Need::Update { surface, seq: update }..Need::Update { surface, seq: by.max(update) };
+        let seq = |need: &Need| if let Need::Update { seq, .. } = need { Some(*seq) } else { None };
+        self.needs.range(range).filter_map(|(need, _)| seq(need)).collect()
+    }
+
     /// Surfaces of whose updates something needs one.
     pub(crate) fn surfaces_of_updates(&self) -> impl Iterator<Item = WireId> {
         let next = |after: Option<WireId>| {

@@ -27,7 +27,7 @@ impl Connection {
     pub(super) fn destroy_buffer(&mut self, id: u32) -> Result<(), End> {
         self.send(id, ops::BUFFER_DESTROY, vec![])?;
         self.objects.own_destroyed(id);
-        self.shm.give_back(id);
+        self.shm.give_back(id, &self.config.workers);
         self.meet_memory();
         Ok(())
     }
@@ -50,7 +50,7 @@ impl Connection {
 
     /// The compositor has heard that buffers are gone.
     pub(super) fn on_memory(&mut self) -> Result<(), End> {
-        self.shm.answered();
+        self.shm.answered(&self.config.workers);
         self.meet_memory();
         self.ask_for_memory()
     }
@@ -187,7 +187,7 @@ impl Connection {
         pixels: &[u8],
     ) -> Result<u32, End> {
         let stride = size.width() as usize * format.bytes_per_pixel();
-        let (id, part) =
+        let (id, mut part) =
             self.make_buffer(Own::Helper, &Spec { size, format, length: pixels.len(), stride })?;
         part.write(0, pixels).map_err(no_memory)?;
         Ok(id)

@@ -14,6 +14,7 @@ use crate::predicted::PredictFigures;
 
 use super::buffers::Pool;
 use super::ground::{Ground, Painted};
+use super::ratio::Ratio;
 use super::videos::Videos;
 
 /// A surface counts as hidden when the compositor has not asked for a frame for so long.
@@ -75,7 +76,7 @@ pub(super) enum Lost {
     Asked,
 }
 
-/// How a surface's pixels become its size, as the program has said it.
+/// How a surface's pixels become its size, as the program has said it, and the compositor what it would like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
     /// Pixels per unit.
@@ -86,11 +87,13 @@ pub(super) struct Extent {
     pub(super) destination: Option<[i32; 2]>,
     /// Only a part of the pixels is shown.
     pub(super) is_cropped: bool,
+    /// `wp_fractional_scale_v1.preferred_scale`: pixels for 120 units.
+    pub(super) preferred: Option<u32>,
 }
 
 impl Default for Extent {
     fn default() -> Self {
-        Self { scale: 1, transform: 0, destination: None, is_cropped: false }
+        Self { scale: 1, transform: 0, destination: None, is_cropped: false, preferred: None }
     }
 }
 
@@ -102,16 +105,28 @@ impl Extent {
         self.destination.unwrap_or_else(|| pixels.map(|side| side / self.scale.max(1)))
     }
 
-    /// How many pixels are a unit of the surface, if all of them are shown, upright and alike.
-    pub(super) fn even_scale(self, pixels: Size) -> Option<u32> {
-        let scale = u32::try_from(self.scale).ok().filter(|scale| *scale > 0)?;
-        let sides = [pixels.width(), pixels.height()];
-        let units = sides.map(|side| (side / scale).cast_signed());
-        let is_even = sides.iter().all(|side| side % scale == 0)
-            && self.transform == 0
-            && !self.is_cropped
-            && self.destination.is_none_or(|sides| sides == units);
-        is_even.then_some(scale)
+    /// How many pixels are how many units of the surface, if all of them are shown, upright and alike.
+    pub(super) fn ratio(self, pixels: Size) -> Option<Ratio> {
+        if self.transform != 0 || self.is_cropped {
+            return None;
+        }
+        let pixels = [pixels.width(), pixels.height()];
+        let Some(units) = self.destination else {
+            let scale = u32::try_from(self.scale).ok()?;
+            let ratio = Ratio::new(scale, 1)?;
+            return pixels.iter().all(|side| side % scale == 0).then_some(ratio);
+        };
+        let [across, down] = [0, 1].map(|side| Ratio::new(pixels[side], u32::try_from(units[side]).ok()?));
+        let is_preferred = |preferred: &u32| {
+            let both = pixels.iter().zip(units);
+            both.map(|(pixels, units)| {
+                (120 * u64::from(*pixels), u64::from(*preferred) * u64::from(units.cast_unsigned()))
+            })
+            .all(|(drawn, meant)| drawn.abs_diff(meant) < 120)
+        };
+        // A program rounds the sides of its window to whole pixels.
+        let preferred = || Ratio::new(self.preferred.filter(is_preferred)?, 120);
+        across.filter(|_| across == down).or_else(preferred)
     }
 }
 
@@ -143,6 +158,10 @@ impl Surface {
     /// The content, to be painted on; it [comes back](Self::come_back) before anything else is done to it.
     pub(super) fn lend(&mut self) -> Ground {
         self.lent = Some(Shown { is_mapped: self.is_mapped(), pixels: self.pixels() });
+        self.take_ground()
+    }
+
+    fn take_ground(&mut self) -> Ground {
         Ground { content: self.content.take(), videos: std::mem::take(&mut self.videos) }
     }
 
@@ -226,12 +245,12 @@ impl Surface {
         self.pool.clear_free()
     }
 
-    /// Drops the content.
-    pub(super) fn unmap(&mut self) {
-        (self.content, self.lost) = (None, None);
-        self.videos.clear();
+    /// It has no content any more; gives what it had.
+    pub(super) fn unmap(&mut self) -> Ground {
+        self.lost = None;
         self.pool.reset();
         self.asked = None;
+        self.take_ground()
     }
 
     /// Bytes of pixels that are kept of it.
@@ -291,3 +310,38 @@ impl Memory {
 
 /// Bytes of pixels that are kept of the surfaces of one program: 32 screens of 3840 × 2160.
 const MAX_CONTENT_BYTES: usize = 1 << 30;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(pixels: (u32, u32), units: Option<[i32; 2]>, preferred: Option<u32>) -> Option<(u32, u32)> {
+        let extent = Extent { destination: units, preferred, ..Extent::default() };
+        let ratio = extent.ratio(Size::new(pixels.0, pixels.1).expect("a size"))?;
+        Some((ratio.pixels, ratio.units))
+    }
+
+    #[test]
+    fn a_viewport_tells_the_scale_or_agrees_with_what_the_compositor_would_like() {
+        assert_eq!(drawn((300, 150), Some([200, 100]), None), Some((3, 2)));
+        assert_eq!(drawn((400, 200), Some([200, 100]), None), Some((2, 1)));
+        assert_eq!(drawn((300, 150), Some([300, 150]), Some(180)), Some((1, 1)), "what is drawn counts");
+        // 151.5 and 76.5 pixels are 152 and 77.
+        assert_eq!(drawn((152, 77), Some([101, 51]), None), None);
+        assert_eq!(drawn((152, 77), Some([101, 51]), Some(180)), Some((3, 2)));
+        assert_eq!(drawn((152, 77), Some([101, 51]), Some(150)), None);
+        assert_eq!(drawn((300, 100), Some([200, 100]), Some(180)), None, "not alike in both directions");
+        assert_eq!(drawn((300, 150), Some([0, -1]), Some(u32::MAX)), None);
+    }
+
+    #[test]
+    fn pixels_that_are_turned_or_cropped_or_no_whole_units_have_none() {
+        let size = Size::new(300, 150).expect("a size");
+        let extent =
+            |scale, transform, is_cropped| Extent { scale, transform, is_cropped, ..Extent::default() };
+        assert_eq!(extent(3, 0, false).ratio(size), Ratio::new(3, 1));
+        for extent in [extent(1, 1, false), extent(1, 0, true), extent(4, 0, false), extent(0, 0, false)] {
+            assert_eq!(extent.ratio(size), None, "{extent:?}");
+        }
+    }
+}

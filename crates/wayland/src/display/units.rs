@@ -12,13 +12,12 @@ use crate::policy::Handler;
 use crate::trace::Stage;
 use crate::wire::Arg;
 
-use super::connection::{Config, Connection, no_memory, wrong};
+use super::connection::{Connection, no_memory, wrong};
 use super::hold::{Claim, Key, Need};
 use super::meaning::Place;
 use super::objects::Own;
 use super::ops::{self, ints, known};
-use super::painting::Painting;
-use super::updates::{Applied, Order};
+use super::updates::Applied;
 use super::waiting::Waiting;
 
 impl Connection {
@@ -31,7 +30,7 @@ impl Connection {
         self.know_answers(&mut unit);
         let mut claim = self.claim_unit(&unit);
         if !self.holds.must_wait(&claim) {
-            let Some(need) = self.lacks(&unit) else { return self.apply_whole(now, &unit) };
+            let Some(need) = self.lacks(&unit)? else { return self.apply_whole(now, &unit) };
             claim.needs.push(need);
         }
         self.hold(claim, Waiting::Unit(unit));
@@ -77,11 +76,12 @@ impl Connection {
                 Waiting::Request(request) => self.perform(request),
                 Waiting::Folded(unit) => self.fold(unit),
                 Waiting::Unit(unit) => match self.lacks(unit) {
-                    None => self.apply_whole(now, unit),
-                    Some(need) => {
+                    Ok(None) => self.apply_whole(now, unit),
+                    Ok(Some(need)) => {
                         self.holds.hold_again(held, need);
                         continue;
                     }
+                    Err(end) => Err(end),
                 },
             };
             self.settle(outcome);
@@ -133,23 +133,25 @@ impl Connection {
         )
     }
 
-    /// An update of a surface was replaced by a later one: the unit that names it waits for that one, and is not
-    /// committed by itself, for the content that it was made for is never shown.
+    /// Updates of a surface, from one on, were replaced by a later one: the units that name them wait for that one, and
+    /// are not committed by themselves, for the content that they were made for is never shown.
     pub(super) fn on_superseded(&mut self, surface: WireId, update: u64, by: u64) -> Result<(), End> {
         self.updates.supersede(surface, update, by)?;
-        let replaced = Need::Update { surface, seq: update };
-        self.holds.rewrite_needing(replaced, |mut claim: Claim, waiting| {
-            let waiting = match waiting {
-                Waiting::Unit(unit) if names(&unit, surface, update) => Waiting::Folded(unit),
-                waiting => waiting,
-            };
-            for need in &mut claim.needs {
-                if *need == replaced {
-                    *need = Need::Update { surface, seq: by };
+        for seq in self.holds.updates_between(surface, update, by) {
+            let replaced = Need::Update { surface, seq };
+            self.holds.rewrite_needing(replaced, |mut claim: Claim, waiting| {
+                let waiting = match waiting {
+                    Waiting::Unit(unit) if names(&unit, surface, seq) => Waiting::Folded(unit),
+                    waiting => waiting,
+                };
+                for need in &mut claim.needs {
+                    if *need == replaced {
+                        *need = Need::Update { surface, seq: by };
+                    }
                 }
-            }
-            (claim, waiting)
-        });
+                (claim, waiting)
+            });
+        }
         self.meet_updates(surface);
         Ok(())
     }
@@ -216,86 +218,26 @@ impl Connection {
     }
 
     /// What a unit has to wait for whose content is here: a buffer, or its turn if it takes long to paint.
-    fn lacks(&mut self, unit: &Unit) -> Option<Need> {
+    fn lacks(&mut self, unit: &Unit) -> Result<Option<Need>, End> {
         if let Some(surface) = self.lacks_buffer(unit) {
-            return Some(Need::Buffer(surface));
+            return Ok(Some(Need::Buffer(surface)));
         }
+        let is_long = !self.is_clogged() && self.may_lend(unit) && self.work_of(unit) > LARGE;
         let cost = self.cost(unit);
-        if cost > LARGE && !self.is_clogged() && self.may_lend(unit) {
+        if is_long {
             if self.painting.is_none() && self.turn.room.lend > 0 {
-                self.lend_contents(unit, cost);
-                return Some(Need::Painted(unit.surface));
+                self.lend_contents(unit, cost)?;
+                return Ok(Some(Need::Painted(unit.surface)));
             }
             self.turn.is_over = true;
-            return Some(Need::Turn);
+            return Ok(Some(Need::Turn));
         }
         if self.is_clogged() || (cost > LARGE && self.turn.room.paint == 0) {
             self.turn.is_over = true;
-            return Some(Need::Turn);
+            return Ok(Some(Need::Turn));
         }
         self.turn.room.paint = self.turn.room.paint.saturating_sub(cost);
-        None
-    }
-
-    /// Whether there are workers who can paint the unit: it is known to be the next that its surfaces show.
-    fn may_lend(&self, unit: &Unit) -> bool {
-        self.config.workers.are_there() && self.put_off.is_empty() && self.is_plain(unit)
-    }
-
-    fn is_plain(&self, unit: &Unit) -> bool {
-        let plain = |surface: &super::surface::Surface| surface.lost.is_none() && surface.refused == 0;
-        let own = self.surfaces.get(&unit.surface).is_none_or(plain);
-        own && !self.updates.gave_up(unit.surface) && unit.children.iter().all(|child| self.is_plain(child))
-    }
-
-    /// Gives the contents of a unit to a worker, with what is to be painted on them.
-    fn lend_contents(&mut self, unit: &Unit, cost: usize) {
-        let mut orders = Vec::new();
-        self.list_orders(unit, &mut orders);
-        // The content that was is kept until another is painted.
-        let updates = orders.iter().flat_map(|(.., updates)| updates);
-        let cost = updates.map(|(_, update)| update.made()).fold(cost, usize::saturating_add);
-        self.turn.room.lend = self.turn.room.lend.saturating_sub(cost);
-        self.updates.lend(&orders, cost);
-        let Config { workers, probe, .. } = &self.config;
-        self.painting = Some(Painting::begin((unit.surface, cost), orders, workers, probe));
-    }
-
-    fn list_orders(&mut self, unit: &Unit, orders: &mut Vec<Order>) {
-        unit.children.iter().for_each(|child| self.list_orders(child, orders));
-        if let UnitContent::Update(seq) = unit.content
-            && let Some(surface) = self.surfaces.get_mut(&unit.surface)
-        {
-            let updates = self.updates.take(unit.surface, seq.0);
-            orders.push((unit.surface, surface.lend(), updates));
-        }
-    }
-
-    /// Takes back contents that a worker has painted: their unit waits for no more.
-    pub(super) fn take_painted(&mut self) {
-        let Some(contents) = self.painting.as_mut().and_then(Painting::poll) else { return };
-        let Some(Painting { top, .. }) = self.painting.take() else { return };
-        self.updates.are_painted();
-        for (wire, ground, painted) in contents {
-            if let Some(surface) = self.surfaces.get_mut(&wire) {
-                surface.come_back(ground, &painted);
-                surface.ahead = match surface.ahead.take() {
-                    // Its unit was put off and went, and what it painted is not told yet.
-                    Some(before) => Some(before.and(painted)),
-                    None => Some(painted),
-                };
-            }
-        }
-        self.holds.meet(Need::Painted(top));
-    }
-
-    /// About how many bytes of memory are touched to paint a unit.
-    fn cost(&self, unit: &Unit) -> usize {
-        let own = match unit.content {
-            UnitContent::Update(seq) => self.updates.cost(unit.surface, seq.0),
-            UnitContent::Keep | UnitContent::None => 0,
-        };
-        unit.children.iter().map(|child| self.cost(child)).fold(own, usize::saturating_add)
+        Ok(None)
     }
 
     /// A surface of the unit of which the compositor holds every buffer that there may be now.
@@ -444,7 +386,7 @@ impl Connection {
         let changed = match unit.content {
             UnitContent::None => {
                 self.uncover(surface);
-                surface.unmap();
+                self.discard(surface.unmap());
                 for unit in std::mem::take(&mut surface.awaiting) {
                     self.tell(&ToApp::Discarded { surface: wire, unit });
                 }
@@ -517,7 +459,7 @@ impl Connection {
 }
 
 /// Units that cost more than this wait for a turn with room for them: about a millisecond's work.
-const LARGE: usize = 512 << 10;
+pub(super) const LARGE: usize = 512 << 10;
 
 /// What can go wrong while a buffer is filled.
 enum Fault {

@@ -1,5 +1,5 @@
 //! The updates that wait for their units: large ones are opened a slice at a time as they arrive, and counted as there
-//! when they are open; small ones, and those that there is no memory for, when they are painted.
+//! when they are open; small ones, and those that there is no memory for, when it is their unit's turn.
 //!
 //! Invariant: a surface's updates are painted in sequence, each once, and those that a unit brings all or none.
 
@@ -31,8 +31,9 @@ pub(super) const MAX_OPENED_BYTES: usize = 128 << 20;
 /// Updates in succession that cannot be painted, of one surface: that is no accident any more.
 const MAX_REFUSED: u32 = 3;
 
-/// Bytes of an update that is not worth a turn of its own.
+/// Bytes of an update that is not worth a turn of its own, and of memory that are touched to open it.
 const SMALL_UPDATE: usize = 16 << 10;
+const SMALL_EFFORT: usize = 128 << 10;
 
 /// What an update and a chunk that waits take beside their bytes.
 const UPDATE_COST: usize = 256;
@@ -89,9 +90,6 @@ impl Default for Updates {
     }
 }
 
-/// A surface's content, and what is to be painted on it.
-pub(super) type Order = (WireId, Ground, Vec<(u64, Stored)>);
-
 /// Updates that a worker paints.
 #[derive(Debug, Default)]
 struct Load {
@@ -113,6 +111,8 @@ pub(super) struct Stored {
     frames: Vec<Frame>,
     /// Chunks that are not open yet.
     chunks: VecDeque<Bytes>,
+    /// About how many bytes of memory are touched to open all.
+    effort: usize,
     opened: Vec<Opened>,
     pub(super) memory: usize,
     /// What is wrong with it, once that is known.
@@ -132,7 +132,9 @@ impl Stored {
             Err(error) => (Vec::new(), VecDeque::new(), Some(error.to_string())),
         };
         let (covers, unit, opened) = (0, None, Vec::new());
-        Self { size, format, fresh, covers, unit, bytes, frames, chunks, opened, memory: 0, wrong }
+        let effort: u64 = chunks.iter().map(|chunk| Decoder::effort(size, chunk)).sum();
+        let effort = usize::try_from(effort).unwrap_or(usize::MAX);
+        Self { size, format, fresh, covers, unit, bytes, frames, chunks, effort, opened, memory: 0, wrong }
     }
 
     /// What its header says, without any chunks.
@@ -186,7 +188,18 @@ impl Stored {
         Ok(())
     }
 
-    /// About how many bytes of memory are touched to paint it.
+    /// Whether it takes no time to open.
+    fn is_small(&self) -> bool {
+        self.bytes <= SMALL_UPDATE && self.effort <= SMALL_EFFORT
+    }
+
+    /// About how many bytes of memory are touched to paint it, for each time. What is small is open.
+    fn work(&self) -> usize {
+        let pixels: u64 = self.opened.iter().map(Opened::pixels).sum();
+        self.cost().max(pixels as usize * self.format.bytes_per_pixel())
+    }
+
+    /// About how many bytes of memory it takes to paint it.
     fn cost(&self) -> usize {
         let videos: u64 = self.frames.iter().map(|frame| frame.video.rect.area()).sum();
         let closed: usize = self.chunks.iter().map(Bytes::len).sum();
@@ -244,7 +257,7 @@ impl Updates {
         let update = Stored::new(size, format, header.fresh, chunks).with(header);
         let surface = WireId(header.surface.0);
         self.bytes += update.bytes;
-        if update.bytes > SMALL_UPDATE && update.wrong.is_none() {
+        if !update.is_small() && update.wrong.is_none() {
             self.closed.push_back((surface, header.seq.0, update));
         } else {
             self.complete(surface, header.seq.0, update)?;
@@ -308,9 +321,8 @@ impl Updates {
     }
 
     /// A worker paints these, which touches about so much memory.
-    pub(super) fn lend(&mut self, orders: &[Order], cost: usize) {
-        let bytes = |(_, _, updates): &Order| updates.iter().map(|(_, update)| update.bytes).sum::<usize>();
-        self.painting = Load { bytes: orders.iter().map(bytes).sum(), cost };
+    pub(super) fn lend<'a>(&mut self, updates: impl Iterator<Item = &'a (u64, Stored)>, cost: usize) {
+        self.painting = Load { bytes: updates.map(|(_, update)| update.bytes).sum(), cost };
     }
 
     /// It has painted them.
@@ -407,7 +419,7 @@ impl Updates {
         self.told.forget(surface, unit);
     }
 
-    /// An update will not come; `by` replaces it.
+    /// Updates from `update` on will not come, or need not; `by` replaces them.
     pub(super) fn supersede(&mut self, surface: WireId, update: u64, by: u64) -> Result<(), End> {
         let outcome = self.book.supersede(SurfaceId(surface.0), UpdateSeq(update), UpdateSeq(by));
         outcome.map_err(|error| End::PeerViolation(error.to_string()))
@@ -418,10 +430,32 @@ impl Updates {
         self.book.reached(SurfaceId(surface.0)) >= Some(UpdateSeq(seq))
     }
 
-    /// About how many bytes of memory are touched to bring a surface's content up to an update.
+    /// Opens what is small of the updates that bring a surface's content up to one, and gives about how many bytes of
+    /// memory are touched to paint them all.
+    pub(super) fn work(&mut self, surface: WireId, seq: u64) -> usize {
+        let updates = self.stored.get_mut(&surface).into_iter().flat_map(|stored| stored.range_mut(..=seq));
+        let mut work = 0usize;
+        for (_, update) in updates {
+            if update.is_small() && self.opened < self.most_opened {
+                (self.bytes, self.opened) = (self.bytes - update.bytes, self.opened - update.memory);
+                update.open(&mut self.decoder, &mut usize::MAX.clone());
+                (self.bytes, self.opened) = (self.bytes + update.bytes, self.opened + update.memory);
+            }
+            work = work.saturating_add(update.work());
+        }
+        work
+    }
+
+    /// About how many bytes of memory it takes to bring a surface's content up to an update.
     pub(super) fn cost(&self, surface: WireId, seq: u64) -> usize {
         let updates = self.stored.get(&surface).into_iter().flat_map(|stored| stored.range(..=seq));
         updates.map(|(_, update)| update.cost()).fold(0, usize::saturating_add)
+    }
+
+    /// The size and format of the content that the surface has then, if those up to it bring one.
+    pub(super) fn shape(&self, surface: WireId, seq: u64) -> Option<(Size, Format)> {
+        let (_, last) = self.stored.get(&surface)?.range(..=seq).next_back()?;
+        Some((last.size, last.format))
     }
 
     /// Whether what an update builds on was dropped, so that [`Self::apply`] would not bring the content up to it.

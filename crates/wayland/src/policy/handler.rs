@@ -34,7 +34,7 @@ macro_rules! handlers {
                 Subsurface: app display,
                 Viewport: app display,
                 FractionalScaleManager: app,
-                FractionalScale: app,
+                FractionalScale: app display,
                 AlphaModifier: app,
                 AlphaSurface: app,
             }

@@ -135,6 +135,33 @@ struct Flying {
     chunks: Vec<Bytes>,
 }
 
+impl Flying {
+    fn bytes(&self) -> u64 {
+        self.chunks.iter().map(|chunk| chunk.len() as u64).sum()
+    }
+}
+
+/// What is on its way, now.
+struct Queue<'a> {
+    updates: &'a mut Vec<Flying>,
+    now: Time,
+}
+
+impl app::Handed for Queue<'_> {
+    fn take_back(&mut self, surface: SurfaceId, seq: UpdateSeq) -> Option<u64> {
+        let is_it = |update: &Flying| (update.header.surface, update.header.seq) == (surface, seq);
+        let place = self.updates.iter().position(|update| is_it(update) && self.now < update.leaves)?;
+        Some(self.updates.remove(place).bytes())
+    }
+
+    fn give_up(&mut self, surface: SurfaceId) -> Option<(UpdateSeq, u64)> {
+        let lost: Vec<Flying> =
+            self.updates.extract_if(.., |update| update.header.surface == surface).collect();
+        let first = lost.iter().map(|update| update.header.seq).min()?;
+        Some((first, lost.iter().map(Flying::bytes).sum()))
+    }
+}
+
 /// Both halves.
 pub(crate) struct Through {
     pub(crate) strict: Strict,
@@ -296,13 +323,8 @@ impl Through {
             ..app::Credit::default()
         };
         for turn in [app::Turn::First, app::Turn::Rest, app::Turn::Better] {
-            let (updates, now) = (&mut self.updates, self.now);
-            self.app.flush(now, turn, &mut credit, &mut |surface, seq| {
-                let is_it = |update: &Flying| (update.header.surface, update.header.seq) == (surface, seq);
-                let place = updates.iter().position(|update| is_it(update) && now < update.leaves)?;
-                let update = updates.remove(place);
-                Some(update.chunks.iter().map(|chunk| chunk.len() as u64).sum())
-            });
+            let now = self.now;
+            self.app.flush(now, turn, &mut credit, &mut Queue { updates: &mut self.updates, now });
         }
         self.feed();
     }

@@ -47,6 +47,10 @@ pub(crate) struct Compositor {
     busy: VecDeque<u32>,
     serial: u32,
     next_server_id: u32,
+    /// Popups of parents that were not shown.
+    pub(crate) orphans: usize,
+    /// What the first surface showed when subsurfaces ended.
+    pub(crate) ends: Vec<Option<u128>>,
 }
 
 #[derive(Clone, Copy)]
@@ -85,6 +89,9 @@ struct Surface {
     /// Itself and its children, the lowest first.
     stack: Vec<u32>,
     title: Option<Vec<u8>>,
+    /// Of a surface of the display half itself: it is shown with the surface that it lies on, and waits for that.
+    is_synchronised: bool,
+    waits: bool,
 }
 
 /// State of a surface that is double-buffered.
@@ -135,6 +142,15 @@ impl Tree {
         self.title = self.title.filter(|title| !title.is_empty());
         self
     }
+}
+
+/// What lies over a window.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Over {
+    /// Left and top, in pixels of the window, and pixels in a row.
+    pub(crate) at: [usize; 2],
+    pub(crate) width: usize,
+    pub(crate) pixels: Vec<u8>,
 }
 
 struct SurfacePixels {
@@ -208,6 +224,8 @@ impl Compositor {
             busy: VecDeque::new(),
             serial: 0,
             next_server_id: SERVER_IDS,
+            orphans: 0,
+            ends: Vec::new(),
         }
     }
 
@@ -283,6 +301,49 @@ impl Compositor {
             title: surface.title.clone(),
             inside: inside.collect(),
         })
+    }
+
+    /// The pixels of the oldest surface of the program, if it shows any.
+    pub(crate) fn window_pixels(&self) -> Option<&[u8]> {
+        let (_, window) = self.oldest()?;
+        window.shown.as_ref().map(|shown| &shown.pixels[..])
+    }
+
+    /// What the display half itself has laid over that, but for veils, which are scaled.
+    pub(crate) fn sheets(&self) -> Vec<Over> {
+        let Some((_, window)) = self.oldest() else { return Vec::new() };
+        let own = window.stack.iter().filter_map(|id| self.surfaces.get(id));
+        let own = own.filter(|own| own.index.is_none() && own.look.destination.is_none());
+        let over = |own: &Surface| {
+            let (shown, (x, y)) = (own.shown.as_ref()?, own.position);
+            let (at, width) = ([x as usize, y as usize], shown.size.0 as usize);
+            Some(Over { at, width, pixels: shown.pixels.clone() })
+        };
+        own.filter_map(over).collect()
+    }
+
+    fn oldest(&self) -> Option<(&u32, &Surface)> {
+        let programs = self.surfaces.iter().filter(|(_, surface)| surface.index.is_some());
+        programs.min_by_key(|(_, surface)| surface.index)
+    }
+
+    /// The keyboard comes to the oldest surface, with no key down.
+    pub(crate) fn focus(&mut self) {
+        let Some((&surface, _)) = self.oldest() else { return };
+        self.serial += 1;
+        for id in self.named("wl_keyboard") {
+            self.event(id, "enter", vec![Arg::Uint(self.serial), Arg::Object(surface), Arg::Array(vec![])]);
+        }
+    }
+
+    /// A key goes down, and up again.
+    pub(crate) fn key(&mut self, code: u32) {
+        for state in [1, 0] {
+            self.serial += 1;
+            for id in self.named("wl_keyboard") {
+                self.event(id, "key", [self.serial, 5, code, state].map(Arg::Uint).into());
+            }
+        }
     }
 
     /// Answers the frame callbacks and presentation feedback so far.
@@ -451,24 +512,9 @@ impl Compositor {
                 if let Some(parent) = self.surfaces.get_mut(parent) {
                     parent.stack.push(*child);
                 }
+                self.synchronise(*child, true);
             }
-            ("wl_subsurface", "destroy", _) => self.unstack(object.of),
-            ("wl_subsurface", "set_position", &mut [Arg::Int(x), Arg::Int(y)]) => {
-                if let Some(child) = self.surfaces.get_mut(&object.of) {
-                    child.position = (x, y);
-                }
-            }
-            ("wl_subsurface", "place_above" | "place_below", [Arg::Object(sibling)]) => {
-                let (child, sibling, above) = (object.of, *sibling, request == "place_above");
-                let is_parent = |(id, surface): &(&u32, &mut Surface)| {
-                    **id != child && surface.stack.contains(&child) && surface.stack.contains(&sibling)
-                };
-                if let Some((_, parent)) = self.surfaces.iter_mut().find(is_parent) {
-                    parent.stack.retain(|id| *id != child);
-                    let at = parent.stack.iter().position(|id| *id == sibling).expect("a sibling");
-                    parent.stack.insert(at + usize::from(above), child);
-                }
-            }
+            ("wl_subsurface", _, args) => self.handle_child(object.of, request, args),
             ("wp_viewport", "set_destination", &mut [Arg::Int(width), Arg::Int(height)]) => {
                 if let Some(surface) = self.surfaces.get_mut(&object.of) {
                     surface.pending.destination = (width > 0).then_some((width, height));
@@ -489,11 +535,47 @@ impl Compositor {
         }
     }
 
+    fn handle_child(&mut self, child: u32, request: &str, args: &[Arg]) {
+        match (request, args) {
+            ("destroy", _) => {
+                self.ends.push(self.logs.first().and_then(|log| log.last().copied().flatten()));
+                self.unstack(child);
+            }
+            ("set_sync" | "set_desync", _) => self.synchronise(child, request == "set_sync"),
+            ("set_position", &[Arg::Int(x), Arg::Int(y)]) => {
+                if let Some(child) = self.surfaces.get_mut(&child) {
+                    child.position = (x, y);
+                }
+            }
+            ("place_above" | "place_below", [Arg::Object(sibling)]) => {
+                let (sibling, above) = (*sibling, request == "place_above");
+                let is_parent = |(id, surface): &(&u32, &mut Surface)| {
+                    **id != child && surface.stack.contains(&child) && surface.stack.contains(&sibling)
+                };
+                if let Some((_, parent)) = self.surfaces.iter_mut().find(is_parent) {
+                    parent.stack.retain(|id| *id != child);
+                    let at = parent.stack.iter().position(|id| *id == sibling).expect("a sibling");
+                    parent.stack.insert(at + usize::from(above), child);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Programs' own subsurfaces are looked at as they are committed.
+    fn synchronise(&mut self, child: u32, is_synchronised: bool) {
+        if let Some(child) = self.surfaces.get_mut(&child).filter(|child| child.index.is_none()) {
+            child.is_synchronised = is_synchronised;
+        }
+    }
+
     fn begin_role(&mut self, role: (u32, u32), surface: u32, more: &[Arg]) {
         let parent = match more {
             [Arg::Object(parent), ..] => self.objects.get(parent).map(|parent| parent.of),
             _ => None,
         };
+        let shown = parent.and_then(|parent| self.surfaces.get(&parent)).map(|parent| parent.shown.is_some());
+        self.orphans += usize::from(shown == Some(false));
         if let Some(surface) = self.surfaces.get_mut(&surface) {
             (surface.role, surface.configured, surface.parent) = (Some(role), false, parent);
         }
@@ -557,6 +639,21 @@ impl Compositor {
     }
 
     fn commit(&mut self, id: u32) {
+        let Some(surface) = self.surfaces.get_mut(&id) else { return };
+        if surface.is_synchronised {
+            surface.waits = true;
+            return;
+        }
+        self.apply(id);
+        let above = self.surfaces.get(&id).map(|surface| surface.stack.clone()).unwrap_or_default();
+        for child in above {
+            if self.surfaces.get_mut(&child).is_some_and(|child| std::mem::take(&mut child.waits)) {
+                self.apply(child);
+            }
+        }
+    }
+
+    fn apply(&mut self, id: u32) {
         let Some(surface) = self.surfaces.get_mut(&id) else { return };
         surface.look = surface.pending.clone();
         let damage = std::mem::take(&mut surface.damage);

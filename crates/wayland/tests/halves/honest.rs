@@ -24,6 +24,8 @@ pub(crate) struct Honest {
     done: BTreeSet<u32>,
     /// Pings that were answered.
     pub(crate) pongs: u32,
+    /// Keys that went down, until someone takes them.
+    pub(crate) pressed: Vec<u32>,
 }
 
 /// A window with one buffer, which comes back with each commit.
@@ -51,6 +53,7 @@ impl Honest {
             globals: BTreeMap::new(),
             done: BTreeSet::new(),
             pongs: 0,
+            pressed: Vec::new(),
         };
         program.registry = program.make(1, "get_registry", vec![]);
         program.send(rig);
@@ -184,6 +187,12 @@ impl Honest {
                 }
                 ("xdg_surface", 0) => {
                     self.request(raw.object, "ack_configure", vec![Arg::Uint(argument)]);
+                }
+                ("wl_keyboard", 3) => {
+                    // wl_keyboard.key: serial, time, key and state.
+                    let words: Vec<u32> =
+                        raw.body.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word)).collect();
+                    self.pressed.extend((words[3] == 1).then_some(words[2]));
                 }
                 ("xdg_wm_base", 0) => {
                     self.pongs += 1;

@@ -6,6 +6,7 @@ mod honest;
 mod limits;
 mod program;
 mod rig;
+mod typing;
 mod viewer;
 
 use std::collections::HashSet;
@@ -35,6 +36,9 @@ enum Step {
     Work(usize),
     /// With this budget; whether what has not arrived can be taken back.
     Flush(u64, bool),
+    /// The link is gone for a while; so many more updates are not known to have come, and those that are under way come
+    /// nevertheless or not.
+    Outage(u64, bool),
     /// The display is lost.
     Detach,
     /// Another one is there.
@@ -124,6 +128,7 @@ fn play_in(mut rig: Rig, steps: &[Step]) -> (usize, Vec<Seen>) {
             Step::Pass(time) => rig.pass(Duration::from_millis(*time)),
             Step::Work(room) => rig.work(*room),
             Step::Flush(budget, taking) => rig.flush(*budget, *taking),
+            Step::Outage(more, comes) => rig.break_off(*more, *comes),
             Step::Detach => rig.detach(),
             Step::Attach => attach(&mut rig, &mut program),
         }
@@ -233,6 +238,164 @@ proptest! {
     ) {
         play_in(Rig::covering(cover), &steps);
     }
+}
+
+/// Windows that draw all the time, of which not all arrives, outages, viewers, and these steps now and then.
+fn steps_with_outages(step: impl Strategy<Value = Step> + 'static) -> impl Strategy<Value = Vec<Step>> {
+    let surface = prop_oneof![4 => Just(0usize), 1 => 0..SURFACES];
+    let frame = (surface, any::<[u8; 4]>(), any::<bool>()).prop_map(|(surface, paint, frame)| {
+        let deed = Deed::Commit { surface, paint: Some(paint), by_buffer: true, frame };
+        vec![Step::Act(deed), Step::Pass(17), Step::Flush(u64::MAX, false)]
+    });
+    let all = || vec![Step::ToDisplay(20), Step::Compositor, Step::Release(8), Step::Tick, Step::ToApp(20)];
+    let one = prop_oneof![
+        10 => proptest::collection::vec(frame, 1..12).prop_map(|frames| frames.concat()),
+        5 => proptest::collection::vec(0usize..16, 1..6)
+            .prop_map(|some| some.into_iter().map(Step::Update).collect()),
+        4 => Just(all()),
+        3 => (0u64..3, any::<bool>()).prop_map(|(more, comes)| vec![Step::Outage(more, comes)]),
+        3 => step.prop_map(|step| vec![step]),
+    ];
+    proptest::collection::vec(one, 1..40).prop_map(|steps| steps.concat())
+}
+
+proptest! {
+    #[test]
+    fn no_commit_is_torn_by_an_outage(steps in steps_with_outages(step()), cover: bool) {
+        play_in(Rig::covering(cover), &steps);
+    }
+
+    #[test]
+    fn viewers_see_nothing_of_an_outage(steps in steps_with_outages(watched(step())), cover: bool) {
+        play_in(Rig::covering(cover), &steps);
+    }
+
+    #[test]
+    fn no_large_commit_is_torn_by_an_outage(steps in steps_with_outages(large_step())) {
+        run(&steps);
+    }
+
+    #[test]
+    fn displays_come_and_go_between_outages(steps in steps_with_outages(wandering(step())), cover: bool) {
+        play_in(Rig::covering(cover), &steps);
+    }
+}
+
+/// Draws in a window, and lets that leave.
+fn draw(rig: &mut Rig, program: &mut Program, surface: usize, colour: u8) {
+    let paint = Some([colour, 7, 255 - colour, 3]);
+    program.act(rig, &Deed::Commit { surface, paint, by_buffer: true, frame: false });
+    rig.pass(Duration::from_millis(20));
+    rig.flush(u64::MAX, false);
+}
+
+/// With a window that is shown.
+fn shown() -> (Rig, Program) {
+    let mut rig = Rig::new();
+    let mut program = Program::new(&mut rig);
+    draw(&mut rig, &mut program, 0, 100);
+    rig.finish();
+    (rig, program)
+}
+
+#[test]
+fn what_an_outage_took_is_replaced_by_what_is_newest() {
+    for (more, comes) in [(0, false), (0, true), (2, false), (2, true)] {
+        let (mut rig, mut program) = shown();
+        (0..60).for_each(|colour| draw(&mut rig, &mut program, 0, colour));
+        let under_way = rig.updates_under_way().count();
+        rig.break_off(more, comes);
+        assert_eq!(
+            rig.updates_under_way().count(),
+            under_way,
+            "it is not known that there is something newer"
+        );
+        draw(&mut rig, &mut program, 0, 60);
+        assert_eq!(rig.updates_under_way().count(), if comes { under_way + 1 } else { 1 });
+        let shown = rig.compositor.logs[0].len();
+        rig.finish();
+        assert_eq!(rig.compositor.logs[0].len(), shown + 1, "older pictures are shown");
+        let last = program.truth().next().and_then(|(_, last)| last);
+        assert_eq!(rig.compositor.logs[0].last().copied().flatten(), last);
+    }
+}
+
+#[test]
+fn regression_a_popup_comes_before_the_commit_that_an_outage_took() {
+    let mut rig = Rig::new();
+    let mut program = Program::new(&mut rig);
+    rig.finish();
+    let before = rig.compositor.orphans;
+    draw(&mut rig, &mut program, 0, 0);
+    program.act(&mut rig, &Deed::Renew { surface: 3 });
+    (1..30).for_each(|colour| draw(&mut rig, &mut program, 0, colour));
+    rig.break_off(0, false);
+    draw(&mut rig, &mut program, 0, 60);
+    rig.finish();
+    assert_eq!(rig.compositor.orphans, before);
+}
+
+#[test]
+fn regression_a_subsurface_ends_before_the_commit_that_an_outage_took() {
+    let ends = [false, true].map(|outage| {
+        let (mut rig, mut program) = shown();
+        draw(&mut rig, &mut program, 4, 1);
+        draw(&mut rig, &mut program, 0, 1);
+        rig.finish();
+        draw(&mut rig, &mut program, 0, 2);
+        program.act(&mut rig, &Deed::Renew { surface: 4 });
+        (3..30).for_each(|colour| draw(&mut rig, &mut program, 0, colour));
+        if outage {
+            rig.break_off(0, false);
+        }
+        draw(&mut rig, &mut program, 0, 60);
+        rig.finish();
+        rig.compositor.ends.clone()
+    });
+    assert_eq!(ends[0], ends[1]);
+    assert!(!ends[0].is_empty());
+}
+
+#[test]
+fn regression_one_outage_after_another_leaves_nothing_to_be_shown() {
+    let (mut rig, mut program) = shown();
+    (0..60).for_each(|colour| draw(&mut rig, &mut program, 0, colour));
+    let mut first = None;
+    for colour in 60..68 {
+        rig.break_off(0, false);
+        draw(&mut rig, &mut program, 0, colour);
+        let oldest = rig.updates_under_way().next();
+        assert_eq!(*first.get_or_insert(oldest), oldest, "what stands for others stays");
+    }
+}
+
+/// Units that are so many that they are not all accounted for, with one among them that shows another surface.
+#[test]
+fn regression_a_unit_with_children_is_replaced_without_them() {
+    let mut rig = Rig::new();
+    let mut program = Program::new(&mut rig);
+    draw(&mut rig, &mut program, 1, 1);
+    draw(&mut rig, &mut program, 0, 1);
+    rig.finish();
+    // Something is heard all the time, so that many leave.
+    rig.break_off(0, false);
+    (0..70).for_each(|colour| draw(&mut rig, &mut program, 0, colour));
+    draw(&mut rig, &mut program, 1, 90);
+    draw(&mut rig, &mut program, 0, 91);
+    program.act(&mut rig, &Deed::Sync { surface: 1, sync: false });
+    rig.make();
+    rig.deliver_down(1000);
+    for _ in 0..64 {
+        rig.update(0);
+        rig.compositor();
+        rig.compositor.release(100);
+        rig.compositor.tick();
+        rig.compositor();
+    }
+    rig.deliver_up(1000);
+    rig.break_off(0, false);
+    draw(&mut rig, &mut program, 0, 99);
+    rig.finish();
 }
 
 /// As [`step`], with windows that take several slices to encode and to open.

@@ -35,7 +35,7 @@ pub(crate) struct Rig {
     unread: VecDeque<u8>,
     to_display: VecDeque<Vec<u8>>,
     to_app: VecDeque<Vec<u8>>,
-    updates: VecDeque<(UpdateHeader, Vec<Bytes>)>,
+    updates: Updates,
     blobs: VecDeque<(bool, u128, Vec<u8>)>,
     sent_blobs: BTreeSet<(bool, u128)>,
     decoder: Decoder,
@@ -48,6 +48,12 @@ pub(crate) struct Rig {
     named: BTreeMap<(WireId, UpdateSeq), u64>,
     /// Units whose update was taken back: never committed by themselves.
     pub(crate) folded: BTreeSet<(WireId, u64)>,
+    /// Units that need not be committed by themselves, for an outage took their updates; surfaces and the first of
+    /// those.
+    given_up: BTreeSet<(WireId, u64)>,
+    outages: BTreeSet<(WireId, UpdateSeq)>,
+    /// See [`Self::break_off`].
+    lost: Option<(u64, bool)>,
     /// Units that updates have told, none of which need be committed where a later one is.
     told: BTreeSet<(WireId, u64)>,
     /// Updates cover those before them, where they can.
@@ -69,6 +75,42 @@ pub(crate) struct Rig {
     reader: Reader,
 }
 
+type Updates = VecDeque<(UpdateHeader, Vec<Bytes>)>;
+
+fn bytes(chunks: &[Bytes]) -> u64 {
+    chunks.iter().map(|chunk| chunk.len() as u64).sum()
+}
+
+/// What has been handed over.
+struct Queue<'a> {
+    updates: &'a mut Updates,
+    outages: &'a mut BTreeSet<(WireId, UpdateSeq)>,
+    /// It can still be had back.
+    taking: bool,
+    /// See [`Rig::break_off`].
+    lost: Option<(u64, bool)>,
+}
+
+impl app::Handed for Queue<'_> {
+    fn take_back(&mut self, surface: SurfaceId, update: UpdateSeq) -> Option<u64> {
+        let is_it = |(header, _): &(UpdateHeader, _)| (header.surface, header.seq) == (surface, update);
+        let place = self.updates.iter().position(is_it).filter(|_| self.taking)?;
+        let (_, chunks) = self.updates.remove(place)?;
+        Some(bytes(&chunks))
+    }
+
+    fn give_up(&mut self, surface: SurfaceId) -> Option<(UpdateSeq, u64)> {
+        let (more, comes) = self.lost.expect("there was an outage");
+        let lost = self.updates.iter().filter(|(header, _)| header.surface == surface);
+        let length = lost.clone().map(|(_, chunks)| bytes(chunks)).sum();
+        let first = lost.map(|(header, _)| header.seq.0).min()?;
+        let first = UpdateSeq(first.saturating_sub(more).max(1));
+        self.updates.retain(|(header, _)| comes || header.surface != surface);
+        self.outages.insert((WireId(surface.0), first));
+        Some((first, length))
+    }
+}
+
 fn gpu() -> Offer {
     let pairs = [(Fourcc::new(*b"XR24"), Modifier::LINEAR), (Fourcc::new(*b"AR24"), Modifier::INVALID)];
     Offer::that_takes(|_| true, Some(1), pairs).expect("memory")
@@ -81,11 +123,11 @@ impl Rig {
 
     /// Updates may cover those before them, or not.
     pub(crate) fn covering(cover: bool) -> Self {
-        let desk = app::Desk { snapshot: compositor::snapshot(), cover, ..Default::default() };
+        let desk = app::Desk { snapshot: compositor::snapshot(), cover, echo: true, ..Default::default() };
         let config = display::Config { cursor_theme: "no such theme".to_owned(), ..Default::default() };
         let mut rig = Self {
             app: app::Connection::new(
-                app::Config { gpu: Some(Rc::new(gpu())), ..Default::default() },
+                app::Config { gpu: Some(Rc::new(gpu())), lossy: Some(75), ..Default::default() },
                 &Rc::new(desk),
             ),
             display: display::Connection::new(config),
@@ -104,6 +146,9 @@ impl Rig {
             units: BTreeMap::new(),
             named: BTreeMap::new(),
             folded: BTreeSet::new(),
+            given_up: BTreeSet::new(),
+            outages: BTreeSet::new(),
+            lost: None,
             told: BTreeSet::new(),
             cover,
             covering: 0,
@@ -137,6 +182,8 @@ impl Rig {
         self.units.clear();
         self.named.clear();
         self.folded.clear();
+        self.given_up.clear();
+        self.outages.clear();
         self.told.clear();
         self.spoiled.clear();
         self.fresh.clear();
@@ -260,6 +307,21 @@ impl Rig {
         }
     }
 
+    /// How many messages are under way to the display half and to the app half.
+    pub(crate) fn messages_under_way(&self) -> (usize, usize) {
+        (self.to_display.len(), self.to_app.len())
+    }
+
+    /// The updates under way.
+    pub(crate) fn updates_under_way(&self) -> impl Iterator<Item = (SurfaceId, UpdateSeq)> {
+        self.updates.iter().map(|(header, _)| (header.surface, header.seq))
+    }
+
+    /// How many blobs are under way.
+    pub(crate) fn blobs_under_way(&self) -> usize {
+        self.blobs.len()
+    }
+
     /// Lets time pass.
     pub(crate) fn pass(&mut self, time: Duration) {
         self.now += time;
@@ -296,15 +358,30 @@ impl Rig {
     /// Lets content go while the budget lasts. Whether updates that have not arrived can still be taken back.
     pub(crate) fn flush(&mut self, budget: u64, taking: bool) {
         let rtt = Duration::from_millis(100);
-        let mut credit = app::Credit { content: budget, rtt, loses: true, ..app::Credit::default() };
-        let updates = &mut self.updates;
-        self.app.flush(self.now, app::Turn::Rest, &mut credit, &mut |surface, seq| {
-            let is_it = |(header, _): &(UpdateHeader, _)| (header.surface, header.seq) == (surface, seq);
-            let place = updates.iter().position(is_it).filter(|_| taking)?;
-            let (_, chunks) = updates.remove(place)?;
-            Some(chunks.iter().map(|chunk: &Bytes| chunk.len() as u64).sum())
-        });
+        // Something is heard all the time once the link was gone, so that commits keep no distance.
+        let heard = self.lost.map(|_| self.now);
+        let mut credit = app::Credit { content: budget, rtt, heard, loses: true, ..app::Credit::default() };
+        let Self { app, updates, outages, lost, .. } = self;
+        app.flush(
+            self.now,
+            app::Turn::Rest,
+            &mut credit,
+            &mut Queue { updates, outages, taking, lost: *lost },
+        );
         self.feed();
+    }
+
+    /// Nothing is heard for a while, and then the display half again: what is under way, and `more` before that which
+    /// the app half does not know to have arrived, may be given up. It may come nevertheless.
+    pub(crate) fn break_off(&mut self, more: u64, comes: bool) {
+        // The link's rate is known: what is lossy would take a bit for a pixel.
+        let mut credit = app::Credit { rate: Some(1 << 20), ..Default::default() };
+        for heard in [Some(self.now), Some(self.now + Duration::from_secs(2)), None] {
+            credit.heard = heard;
+            self.app.flush(self.now, app::Turn::First, &mut credit, &mut ());
+            self.feed();
+        }
+        self.lost = Some((more, comes));
     }
 
     /// Lets the commit that is being encoded leave.
@@ -363,7 +440,8 @@ impl Rig {
     /// Everything arrives, the compositor shows and gives back everything, time passes: what is still not applied then
     /// is stuck.
     pub(crate) fn finish(&mut self) {
-        for _ in 0..12 {
+        // About five commits are shown until the compositor gives buffers back; with an outage more are on the way.
+        for _ in 0..if self.lost.is_some() { 40 } else { 12 } {
             self.settle();
             self.compositor.release(usize::MAX);
             self.compositor.tick();
@@ -382,6 +460,7 @@ impl Rig {
                 *applied
                     || self.destroyed.contains(surface)
                     || self.folded.contains(&(*surface, *unit))
+                    || self.given_up.contains(&(*surface, *unit))
                     || self.is_made_up_for(*surface, *unit),
                 "unit {unit} of surface {} is stuck",
                 surface.0
@@ -478,6 +557,11 @@ impl Rig {
             ToDisplay::Unit(unit) => self.expect(unit),
             ToDisplay::Superseded { surface, update, by } => {
                 assert!(by > update);
+                if self.outages.contains(&(*surface, *update)) {
+                    let named = self.named.range((*surface, *update)..(*surface, *by));
+                    self.given_up.extend(named.map(|(_, unit)| (*surface, *unit)));
+                    return;
+                }
                 let unit = self.named.remove(&(*surface, *update)).expect("an update that a unit named");
                 assert!(self.folded.insert((*surface, unit)), "superseded twice");
                 // What comes next builds on what was there before.

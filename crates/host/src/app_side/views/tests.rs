@@ -382,7 +382,7 @@ impl Program {
     fn show(&mut self, now: Time) {
         let mut credit = Credit::ENDLESS;
         for turn in [Turn::First, Turn::Rest, Turn::Better] {
-            self.connection.core.flush(now, turn, &mut credit, &mut |_, _| None);
+            self.connection.core.flush(now, turn, &mut credit, &mut ());
         }
         while let Some(action) = self.connection.core.poll_action() {
             let Action::Message(bytes) = action else { continue };

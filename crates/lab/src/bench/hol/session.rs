@@ -99,7 +99,9 @@ pub(super) fn pass(live: &[Live<'_>], time: Duration) -> Result<(), Error> {
     let mut keys = "the quick brown fox ".chars().cycle();
     while now() < end {
         let key = keys.next().map(String::from).unwrap_or_default();
-        live.iter().for_each(|one| one.rig.stage.type_text(&key));
+        for one in live {
+            one.rig.stage.type_text(&key);
+        }
         first.rig.pass(KEY_PERIOD)?;
     }
     Ok(())

@@ -11,12 +11,18 @@ use wayferry_stage::{
     Client, ClientError, Commit, Image, StageEvent, Stamped, Strip, SurfaceId, freshness, now,
 };
 
+use super::cpu::Meter;
 use super::{Bench, ended, ms, rates};
 use crate::bench::{Figures, Row, Setting, Target};
 use crate::error::Error;
 
 /// A link on which much of what programs show does not fit.
 const SLOW: Setting = Setting { rtt_ms: 50, rate_mbps: Some(5), loss_percent: 0.0, loss_burst: 1.0 };
+
+/// A link on which all fits.
+const FAST: Setting = Setting { rtt_ms: 20, rate_mbps: Some(100), loss_percent: 0.0, loss_burst: 1.0 };
+/// The case of [`scroll`].
+const SCROLL: &str = "scroll-1080p";
 
 /// A page that scrolls with every frame callback.
 pub(super) fn page(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
@@ -35,6 +41,35 @@ pub(super) fn page(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
         row("page-scroll-5mbit", "from drawn to shown", "ms", age, None),
         row("page-scroll-5mbit", "commits shown, each half second", "fps", rates, None),
     ])
+}
+
+/// The same over a link on which all of it fits: what that takes of the processor.
+pub(super) fn scroll(bench: &Bench<'_>) -> Result<Vec<Row>, Error> {
+    let rig = bench.rig(FAST)?;
+    let program = rig.program(|client| play(client, Sequence::Page, Duration::ZERO, None))?;
+    let (window, _) = rig.window(Sequence::Page.name())?;
+    rig.pass(Duration::from_secs(2))?;
+    let (from, meter) = (now(), Meter::start());
+    rig.pass(bench.duration())?;
+    let (spent, events) = (meter.spent(), rig.events());
+    ended(program)?;
+    let rates = rates(&events, window, from);
+    let late: Vec<Stamped> = events.into_iter().filter(|stamped| stamped.time >= from).collect();
+    let frame = spent.as_secs_f64() / frames(&late, window).max(1) as f64;
+    let row =
+        |metric, unit, figures, target| Row { setting: FAST, ..row(SCROLL, metric, unit, figures, target) };
+    Ok(vec![
+        row("processor for a frame, both sides", "ms", Figures::one(frame * 1e3), None),
+        row("share of a core at 60 fps", "%", Figures::one(frame * 6e3), Some(Target::MedianAtMost(32.0))),
+        row("commits shown, each half second", "fps", Figures::of(&rates), None),
+    ])
+}
+
+/// Pictures of a window that were shown.
+fn frames(events: &[Stamped], window: SurfaceId) -> usize {
+    let shows =
+        |stamped: &&Stamped| matches!(&stamped.event, StageEvent::Commit(commit) if commit.surface == window);
+    events.iter().filter(shows).count()
 }
 
 /// A photograph takes the place of another one all over the screen, on a link that has nothing else to do.

@@ -1,6 +1,12 @@
 //! What is lossy at first, and how it becomes exact.
 
+use std::sync::Arc;
+
+use proptest::prelude::*;
 use wayferry_pixels::{Content, Decoder};
+
+use crate::workers::Workers;
+use crate::workers::slow::Slow;
 
 use super::*;
 
@@ -330,4 +336,104 @@ fn what_rests_beside_what_never_does_becomes_exact() {
     let shown = shown(&rig, surface);
     assert_eq!(shown.pixels()[..pixels.len() / 2], pixels[..pixels.len() / 2]);
     assert_ne!(shown.pixels(), pixels);
+}
+
+/// The same photograph, made better by a crew that works when it is told to.
+fn lossy_photo_with(crew: &Arc<Slow>) -> LossyPhoto {
+    let workers = Workers::new(Arc::<Slow>::clone(crew));
+    let mut rig = rig();
+    rig.connection = Connection::new(Config { lossy: Some(50), workers, ..Config::default() }, &desk());
+    let (surface, shm) = rig.window();
+    rig.flush_with(SLOW);
+    let pixels = commit_photo(&mut rig, surface, shm, 1);
+    rig.now += FRAME;
+    rig.flush_with(SLOW);
+    while rig.connection.is_making() {
+        crew.work(0);
+        rig.flush_with(SLOW);
+    }
+    LossyPhoto { rig, surface, shm, pixels }
+}
+
+/// As [`rest`]; the crew works between two looks, or needs some longer than that.
+fn rest_with(rig: &mut Rig, crew: &Slow, mut works: impl Iterator<Item = bool>) {
+    let start = rig.now;
+    while rig.connection.is_making() || rig.connection.fidelity().any(|it| it.lossy > 0) {
+        rig.now += Duration::from_millis(1);
+        assert!(rig.now.since(start) < Duration::from_secs(20), "it never rests");
+        rig.connection.on_timeout(rig.now);
+        rig.flush_with(IDLE);
+        if works.next().unwrap_or(true) {
+            crew.work(0);
+        }
+    }
+}
+
+fn chunks(rig: &Rig) -> Vec<&[Vec<u8>]> {
+    rig.updates.iter().map(|update| &update.chunks[..]).collect()
+}
+
+#[test]
+fn what_a_worker_makes_better_is_what_would_be_made_here() {
+    let crew = Arc::new(Slow::default());
+    let (mut lent, mut alone) = (lossy_photo_with(&crew), lossy_photo());
+    rest_with(&mut lent.rig, &crew, std::iter::empty());
+    rest_with(&mut alone.rig, &crew, std::iter::empty());
+    assert!(chunks(&lent.rig).len() > 5 && chunks(&lent.rig) == chunks(&alone.rig));
+    assert!(shown(&lent.rig, lent.surface).pixels() == lent.pixels);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// Whenever the worker is done, also where the program commits meanwhile or a display asks for the whole.
+    #[test]
+    fn what_a_worker_makes_better_becomes_exact(
+        works in prop::collection::vec(any::<bool>(), 0..60),
+        commits in prop::collection::vec(any::<bool>(), 1..4),
+        refresh in any::<bool>(),
+    ) {
+        let crew = Arc::new(Slow::default());
+        let LossyPhoto { mut rig, surface, shm, mut pixels } = lossy_photo_with(&crew);
+        let mut works = works.into_iter();
+        for (seed, is_soon) in (2..).zip(commits) {
+            for _ in 0..if is_soon { 90 } else { 200 } {
+                rig.now += Duration::from_millis(1);
+                rig.connection.on_timeout(rig.now);
+                rig.flush_with(IDLE);
+                if works.next().unwrap_or(true) {
+                    crew.work(0);
+                }
+            }
+            pixels = commit_photo(&mut rig, surface, shm, seed);
+            if refresh {
+                let surface = rig.connection.objects.wire(surface).expect("it lives");
+                rig.tell(&ToApp::Refresh { surface });
+            }
+        }
+        for _ in 0..100 {
+            rig.now += FRAME;
+            rig.connection.on_timeout(rig.now);
+            rig.flush_with(IDLE);
+            crew.work(0);
+        }
+        rest_with(&mut rig, &crew, works);
+        prop_assert!(shown(&rig, surface).pixels() == pixels);
+    }
+}
+
+#[test]
+fn a_display_that_goes_while_content_is_made_better_takes_nothing_away() {
+    let crew = Arc::new(Slow::default());
+    let LossyPhoto { mut rig, surface, .. } = lossy_photo_with(&crew);
+    while !rig.connection.is_making() {
+        rig.now += Duration::from_millis(1);
+        rig.flush_with(IDLE);
+    }
+    assert!(rig.connection.stalled() && crew.waiting() == 1);
+    rig.connection.detach(rig.now);
+    assert!(!rig.connection.is_making() && crew.work(0), "it finds nothing to do");
+    rig.connection.attach(rig.now, &desk(), Config::default().compression);
+    let painter = &rig.connection.surfaces[&surface].painter;
+    assert!(painter.content().is_some_and(|content| content.size().width() == SIDE as u32));
 }

@@ -1,5 +1,7 @@
 //! Updates that tell their units, and those of a busy surface, which make up for the ones before them.
 
+use wayferry_proto::Worth;
+
 use super::*;
 
 /// A link that loses now and then.
@@ -51,7 +53,34 @@ impl Window {
 
     /// What the updates since cover, and whether they are about to be covered.
     fn covers(&mut self) -> Vec<(u8, bool)> {
-        self.rig.updates.drain(..).map(|update| (update.covers, update.passing)).collect()
+        let told = |update: Update| (update.covers, update.worth == Worth::Passing);
+        self.rig.updates.drain(..).map(told).collect()
+    }
+
+    /// What the updates since are to the user.
+    fn worths(&mut self) -> Vec<Worth> {
+        self.rig.updates.drain(..).map(|update| update.worth).collect()
+    }
+
+    /// A keyboard that is in a surface, if in any.
+    fn keyboard(&mut self, surface: Option<u32>) -> u32 {
+        let seat = self.rig.bind("wl_seat");
+        let keyboard = self.rig.id("wl_keyboard");
+        self.rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
+        if let Some(surface) = surface {
+            let surface = WireArg::Object(self.rig.connection.objects.wire(surface).unwrap());
+            self.event(keyboard, 1, vec![WireArg::Uint(1), surface, WireArg::Array(vec![])]);
+        }
+        keyboard
+    }
+
+    fn press(&mut self, keyboard: u32) {
+        self.event(keyboard, 3, [7, 100, 30, 1].map(WireArg::Uint).to_vec());
+    }
+
+    fn event(&mut self, object: u32, opcode: u16, args: Vec<WireArg>) {
+        let object = self.rig.connection.objects.wire(object).unwrap();
+        self.rig.tell(&ToApp::Event(Request { object, opcode, args }));
     }
 
     fn applied(&mut self, unit: u64) {
@@ -152,20 +181,103 @@ fn where_nothing_is_lost_nothing_is_painted_twice() {
 #[test]
 fn an_answer_to_the_user_is_repaired_all_the_same() {
     let mut window = Window::new();
-    let seat = window.rig.bind("wl_seat");
-    let keyboard = window.rig.id("wl_keyboard");
-    window.rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
+    let keyboard = window.keyboard(None);
     (0..4).for_each(|value| window.draw(0, 10 + value));
     assert_eq!(window.covers().last(), Some(&(3, true)));
-    let object = window.rig.connection.objects.wire(keyboard).unwrap();
-    let args = [7, 100, 30, 1].map(WireArg::Uint).to_vec();
-    window.rig.tell(&ToApp::Event(Request { object, opcode: 3, args }));
+    window.press(keyboard);
     window.draw(0, 20);
     assert_eq!(window.covers(), [(4, false)]);
     window.applied(8);
     window.rig.now += Duration::from_millis(301);
     (0..4).for_each(|value| window.draw(0, 30 + value));
     assert_eq!(window.covers().last(), Some(&(3, true)));
+}
+
+/// Within 300 ms after a key each update of the program was repaired, and made up for as well.
+#[test]
+fn what_a_busy_window_draws_answers_no_key_of_another() {
+    let mut window = Window::new();
+    let (other, _) = window.rig.window();
+    let keyboard = window.keyboard(Some(other));
+    (0..4).for_each(|value| window.draw(0, 10 + value));
+    window.worths();
+    window.press(keyboard);
+    (0..4).for_each(|value| window.draw(0, 20 + value));
+    assert_eq!(window.worths(), [Worth::Passing; 4]);
+    let mut window = Window::new();
+    let keyboard = window.keyboard(Some(window.surface));
+    window.draw(0, 10);
+    assert_eq!(window.worths(), [Worth::Plain], "there was no key");
+    window.press(keyboard);
+    window.draw(0, 20);
+    assert_eq!(window.worths(), [Worth::Answer]);
+}
+
+/// A program repeats by itself what is held, later than what answers a press.
+#[test]
+fn what_a_held_key_draws_answers_it() {
+    let mut window = Window::new();
+    let keyboard = window.keyboard(Some(window.surface));
+    window.press(keyboard);
+    let object = window.rig.connection.objects.wire(keyboard).unwrap();
+    for _ in 0..6 {
+        window.rig.now += Duration::from_millis(100);
+        let time_ns = u64::try_from(window.rig.now.since_start().as_nanos()).unwrap();
+        window.rig.tell(&ToApp::Read { time_ns });
+        window.rig.tell(&ToApp::KeysHeld { keyboard: object });
+    }
+    window.worths();
+    window.draw(0, 10);
+    assert_eq!(window.worths(), [Worth::Answer]);
+}
+
+/// A pointer that has gone is nowhere when its frame comes.
+#[test]
+fn a_pointer_that_leaves_asks_nothing_of_other_windows() {
+    let mut window = Window::new();
+    let (other, _) = window.rig.window();
+    let seat = window.rig.bind("wl_seat");
+    let pointer = window.rig.id("wl_pointer");
+    window.rig.request(seat, "get_pointer", vec![Arg::NewId(pointer)]);
+    let surface = WireArg::Object(window.rig.connection.objects.wire(other).unwrap());
+    let at = [WireArg::Fixed(0), WireArg::Fixed(0)].to_vec();
+    window.event(pointer, 0, [vec![WireArg::Uint(1), surface.clone()], at].concat());
+    window.rig.now += Duration::from_millis(400);
+    (0..4).for_each(|value| window.draw(0, 10 + value));
+    window.worths();
+    window.event(pointer, 1, vec![WireArg::Uint(2), surface]);
+    window.event(pointer, 5, vec![]);
+    (0..4).for_each(|value| window.draw(0, 20 + value));
+    assert_eq!(window.worths(), [Worth::Passing; 4]);
+}
+
+/// A window that is typed into and never stops had each of its updates repaired while the user typed.
+#[test]
+fn of_a_busy_window_the_first_updates_after_a_key_answer_it() {
+    let mut window = Window::new();
+    let keyboard = window.keyboard(Some(window.surface));
+    (0..4).for_each(|value| window.draw(0, 10 + value));
+    for _ in 0..2 {
+        window.worths();
+        window.press(keyboard);
+        (0..6).for_each(|value| window.draw(0, 20 + value));
+        let (answers, passing) = ([Worth::Answer; 3], [Worth::Passing; 3]);
+        assert_eq!(window.worths(), [answers, passing].concat());
+    }
+}
+
+/// Of a window that changes in ever other places nothing is covered, and each update was waited for while the user
+/// typed.
+#[test]
+fn regression_all_that_a_busy_window_draws_elsewhere_answered_a_key() {
+    let mut window = Window::new();
+    let keyboard = window.keyboard(Some(window.surface));
+    (0..4).for_each(|frame| window.draw(frame % 3 * 20, 10 + frame as u8));
+    window.worths();
+    window.press(keyboard);
+    (4..10).for_each(|frame| window.draw(frame % 3 * 20, 10 + frame as u8));
+    assert!(window.rig.updates.iter().all(|update| update.covers == 0));
+    assert_eq!(window.worths(), [[Worth::Answer; 3], [Worth::Plain; 3]].concat());
 }
 
 /// One that is lost may be the only one that was to tell when it was shown.

@@ -292,7 +292,7 @@ fn few_commits_leave_while_none_is_applied() {
     rig.now += FRAME;
     let credit = Credit { heard: Some(rig.now), ..Credit::ENDLESS };
     paint(&mut rig, window, shm, 4, 0xfe);
-    rig.connection.flush(rig.now, Turn::Rest, &mut credit.clone(), &mut |_, _| None);
+    rig.connection.flush(rig.now, Turn::Rest, &mut credit.clone(), &mut ());
     rig.collect();
     let units = rig.unapplied_units();
     assert_eq!(units.len(), 1);
@@ -344,7 +344,7 @@ fn regression_a_program_draws_once_a_second_while_the_link_is_silent() {
         rig.now += FRAME;
         // All that the link takes is the first picture.
         let credit = Credit { content: u64::from(drawn == 1), ..Credit::default() };
-        rig.connection.flush(rig.now, Turn::Rest, &mut credit.clone(), &mut |_, _| None);
+        rig.connection.flush(rig.now, Turn::Rest, &mut credit.clone(), &mut ());
         rig.unapplied_units();
         rig.connection.on_timeout(rig.now);
         answered = names(&rig.events()).contains(&(callback, "done"));

@@ -18,7 +18,7 @@ use crate::message::WireId;
 
 use super::super::connection::Connection;
 use super::super::flush;
-use super::super::painter::{Better, LEAST_PIECE, MOST_PIECE, Means, Painter};
+use super::super::painter::{Better, LEAST_PIECE, MOST_PIECE, Means, Painter, Step};
 use super::super::shape::Shape;
 use super::super::surface::Surface;
 use super::super::watch::Whole;
@@ -302,7 +302,8 @@ impl Pixels {
         let bytes = credit.refinement.min(MOST_PIECE);
         let is_due = |how: &Better| self.painter.wants(*how).is_some_and(|due| due <= now);
         let how = [Better::Improve, Better::Refine].into_iter().find(is_due);
-        let painted = how.and_then(|how| self.painter.improve(how, bytes, None, &mut look.means));
+        let painted =
+            how.and_then(|how| self.painter.improve(Step { how, bytes, near: None }, &mut look.means));
         if let Some(painted) = painted {
             self.emit(painted.update, look);
             self.get_ready(surface.shape);

@@ -5,7 +5,7 @@ use crate::message::{ToApp, WireArg, WireId};
 use crate::wire::Arg;
 
 use super::super::connection::Connection;
-use super::super::handler::{Asked, Handles};
+use super::super::handler::{Asked, Event, Handles};
 use super::super::hold::Key;
 use super::super::surface;
 use super::super::waiting::Waiting;
@@ -52,6 +52,7 @@ impl Handles for Surface {
         connection.predict_without(object)?;
         let Some(mut surface) = connection.surfaces.remove(&object) else { return Ok(()) };
         connection.uncover(&surface);
+        connection.discard(surface.unmap());
         connection.updates.destroy(object);
         connection.put_off.forget(object);
         for unit in std::mem::take(&mut surface.awaiting) {
@@ -148,6 +149,21 @@ impl Handles for Viewport {
             ("destroy", _) => (surface.extent.destination, surface.extent.is_cropped) = (None, false),
             _ => {}
         }
+    }
+}
+
+/// `wp_fractional_scale_v1`.
+pub(super) struct FractionalScale;
+
+impl Handles for FractionalScale {
+    fn event(&self, connection: &mut Connection, event: Event<'_>) -> Result<(), End> {
+        if let ("preferred_scale", [Arg::Uint(scale)]) = (event.name, event.args)
+            && let Some(surface) = connection.surface_of(event.object)
+            && let Some(surface) = connection.surfaces.get_mut(&surface)
+        {
+            surface.extent.preferred = Some(*scale);
+        }
+        Ok(())
     }
 }
 

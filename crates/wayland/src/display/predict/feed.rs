@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use wayferry_echo::KeyId;
-use wayferry_pixels::Region;
+use wayferry_pixels::{Rect, Region};
 use wayferry_proto::Time;
 
 use crate::action::End;
@@ -176,10 +176,32 @@ impl Connection {
     /// The program says something of the field that has the focus.
     pub(in super::super) fn predict_field(&mut self, input: WireId, request: &str, args: &[WireArg]) {
         let fields = &mut self.state.predictions.fields;
-        fields.asked(input, request, args);
+        let caret = fields.asked(input, request, args);
         if fields.are_sensitive() {
             let outcome = self.forget_predictions();
             self.settle(outcome);
+        } else if let Some(caret) = caret {
+            self.predict_at(caret);
+        }
+    }
+
+    /// The program says where its caret is, in units of the surface with the focus. What is drawn changes with what
+    /// comes next.
+    fn predict_at(&mut self, [x, y, width, height]: [i32; 4]) {
+        let Some(typing) = self.state.predictions.typing().filter(|typing| typing.target == typing.focus)
+        else {
+            return;
+        };
+        let surface = self.surfaces.get(&typing.target);
+        let Some((surface, content)) = surface.and_then(|surface| Some((surface, surface.content.as_ref()?)))
+        else {
+            return;
+        };
+        let Some(ratio) = surface.extent.ratio(content.size()) else { return };
+        if let [Some(x), Some(y), Some(width), Some(height)] =
+            [x, y, width, height].map(|side| ratio.pixels(side))
+        {
+            typing.hint(content, Rect::new(x, y, width, height));
         }
     }
 

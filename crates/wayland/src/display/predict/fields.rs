@@ -1,7 +1,8 @@
 //! What programs say of the fields that have the focus, by text input.
 //!
-//! Knows no pixels. In doubt a field is sensitive: it becomes so at once, and is so until the program says otherwise of
-//! the field as a whole. Invariant: there are no more fields here than text inputs of the program.
+//! Knows no pixels: where a caret is, is handed on. In doubt a field is sensitive: it becomes so at once, and is so
+//! until the program says otherwise of the field as a whole. Invariant: there are no more fields here than text inputs
+//! of the program.
 
 use std::collections::HashMap;
 
@@ -16,22 +17,34 @@ struct Field {
     /// What holds with the next commit.
     pending: bool,
     is_sensitive: bool,
+    /// Where its caret is said to be with the next commit: left, top, width and height in units of the surface.
+    caret: Option<[i32; 4]>,
 }
 
 impl Fields {
-    /// A program's request to a text input, of either version.
-    pub(crate) fn asked(&mut self, input: WireId, request: &str, args: &[WireArg]) {
+    /// A program's request to a text input, of either version. Gives the caret's place where that holds from now on.
+    pub(crate) fn asked(&mut self, input: WireId, request: &str, args: &[WireArg]) -> Option<[i32; 4]> {
         let field = self.0.entry(input).or_default();
         match (request, args) {
             // It begins anew, with no purpose; version 1's `reset` is of what is composed in it.
-            ("enable" | "disable" | "activate" | "deactivate", _) => field.pending = false,
+            ("enable" | "disable" | "activate" | "deactivate", _) => {
+                (field.pending, field.caret) = (false, None);
+            }
             ("set_content_type", [WireArg::Uint(hint), WireArg::Uint(purpose)]) => {
                 field.pending = hint & SENSITIVE != 0 || [PASSWORD, PIN].contains(purpose);
                 field.is_sensitive |= field.pending;
             }
-            ("commit" | "commit_state", _) => field.is_sensitive = field.pending,
+            (
+                "set_cursor_rectangle",
+                &[WireArg::Int(x), WireArg::Int(y), WireArg::Int(width), WireArg::Int(height)],
+            ) => field.caret = Some([x, y, width, height]),
+            ("commit" | "commit_state", _) => {
+                field.is_sensitive = field.pending;
+                return field.caret.take();
+            }
             _ => {}
         }
+        None
     }
 
     /// A text input is gone.
@@ -85,6 +98,20 @@ mod tests {
             fields.asked(INPUT, request, &[]);
             assert!(fields.are_sensitive());
         }
+    }
+
+    #[test]
+    fn a_caret_is_where_it_was_said_to_be_once_that_is_committed() {
+        let mut fields = Fields::default();
+        let place = [1, -2, i32::MAX, 4];
+        let said =
+            |fields: &mut Fields| fields.asked(INPUT, "set_cursor_rectangle", &place.map(WireArg::Int));
+        assert_eq!(said(&mut fields), None);
+        assert_eq!(fields.asked(INPUT, "commit", &[]), Some(place));
+        assert_eq!(fields.asked(INPUT, "commit", &[]), None, "nothing was said since");
+        assert_eq!(said(&mut fields), None);
+        fields.asked(INPUT, "enable", &[]);
+        assert_eq!(fields.asked(INPUT, "commit", &[]), None, "it was said of another field");
     }
 
     #[test]

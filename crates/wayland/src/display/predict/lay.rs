@@ -3,11 +3,12 @@
 //! It is made, and moved, before a commit of the surface that it lies on, which comes anyway, and lies over the line
 //! that is typed in. Between such commits it is on its own, so that a letter costs no commit of the program's surface;
 //! for one it is synchronised, so that both are seen in one frame. It takes no input, asks for no frames, and is gone
-//! when the keyboard is. Where the compositor has no subsurfaces, or pixels of the surface are not pixels of the
-//! screen as they are, nothing is drawn. Invariant: of the program's own objects no request is made.
+//! when the keyboard is. Where the compositor has no subsurfaces, or pixels of the surface are turned, cropped, or
+//! scaled otherwise in one direction than in the other, nothing is drawn. Invariant: of the program's own objects no
+//! request is made.
 
 use wayferry_echo::Overlay;
-use wayferry_pixels::{Format, Rect, Size};
+use wayferry_pixels::{Format, Size};
 use wayferry_proto::Time;
 
 use crate::action::End;
@@ -18,8 +19,9 @@ use super::super::buffers::Spec;
 use super::super::connection::{Connection, no_memory};
 use super::super::objects::Own;
 use super::super::ops::{self, ints, known};
+use super::super::ratio::Ratio;
 use super::picture;
-use super::sheet::{Drawn, Leaf, Sheet};
+use super::sheet::{Drawn, Leaf, Place, Sheet};
 use super::when::Marking;
 
 impl Connection {
@@ -48,8 +50,8 @@ impl Connection {
             (None, _) => return Ok(()),
         };
         self.with_sheet(sheet, |connection, sheet| {
-            if let Some((place, scale)) = place.filter(|place| *place != (sheet.place, sheet.scale)) {
-                connection.place_sheet(sheet, place, scale)?;
+            if let Some(place) = place.filter(|place| *place != sheet.place) {
+                connection.place_sheet(sheet, place)?;
             }
             connection.draw_in_step(now, sheet)
         })
@@ -83,9 +85,9 @@ impl Connection {
     /// Takes the sheet away, at once.
     pub(super) fn remove_sheet(&mut self) -> Result<(), End> {
         let Some(sheet) = self.state.predictions.sheet.take() else { return Ok(()) };
-        for (id, destroy) in
-            [(sheet.subsurface, ops::SUBSURFACE_DESTROY), (sheet.surface, ops::SURFACE_DESTROY)]
-        {
+        let viewport = sheet.viewport.map(|viewport| (viewport, ops::VIEWPORT_DESTROY));
+        let objects = [(sheet.subsurface, ops::SUBSURFACE_DESTROY), (sheet.surface, ops::SURFACE_DESTROY)];
+        for (id, destroy) in viewport.into_iter().chain(objects) {
             self.send(id, destroy, vec![])?;
             self.objects.own_destroyed(id);
         }
@@ -104,13 +106,21 @@ impl Connection {
         outcome
     }
 
-    /// Where a sheet lies over the line of `target` and its scale, if it can be laid there.
-    fn place_of_sheet(&self, target: WireId) -> Option<(Rect, u32)> {
+    /// Where a sheet lies over the line of `target`, if it can be laid there.
+    fn place_of_sheet(&self, target: WireId) -> Option<Place> {
         let strip = self.state.predictions.typing.as_ref()?.strip()?;
         let surface = self.surfaces.get(&target)?;
-        let scale = surface.extent.even_scale(surface.pixels()?)?;
+        let pixels = surface.pixels()?;
+        let ratio = surface.extent.ratio(pixels)?;
+        let can_be = self.is_scaled_by_whole(ratio) || self.globals.helpers.viewporter.is_some();
         let is_free = !self.tree.is_synchronised(target);
-        is_free.then(|| (Sheet::place_for(strip, scale), scale))
+        let rect = ratio.around(strip, pixels).filter(|_| can_be && is_free)?;
+        Some(Place { rect, ratio })
+    }
+
+    /// Whether `wl_surface.set_buffer_scale` says it, which version 3 has.
+    fn is_scaled_by_whole(&self, ratio: Ratio) -> bool {
+        ratio == Ratio::ONE || (ratio.units == 1 && self.globals.helpers.compositor_version >= 3)
     }
 
     /// A sheet on `parent`, if the compositor has what that takes.
@@ -133,15 +143,33 @@ impl Connection {
         Ok(Some(Sheet::new(parent, surface, subsurface)))
     }
 
-    fn place_sheet(&mut self, sheet: &mut Sheet, place: Rect, scale: u32) -> Result<(), End> {
-        // Sides are at most 2¹⁴.
-        let position = [place.x / scale, place.y / scale].map(u32::cast_signed);
+    fn place_sheet(&mut self, sheet: &mut Sheet, place: Place) -> Result<(), End> {
+        let (position, sides) = place.in_units();
         self.send(sheet.subsurface, ops::SUBSURFACE_SET_POSITION, ints(&position))?;
-        if sheet.scale != scale {
+        let scale_of = |ratio: Ratio| if self.is_scaled_by_whole(ratio) { ratio.pixels } else { 1 };
+        let (scale, before) = (scale_of(place.ratio), scale_of(sheet.place.ratio));
+        if scale != before {
             self.send(sheet.surface, ops::SURFACE_SET_BUFFER_SCALE, ints(&[scale.cast_signed()]))?;
         }
-        (sheet.place, sheet.scale) = (place, scale);
-        Ok(())
+        sheet.place = place;
+        match (self.is_scaled_by_whole(place.ratio), sheet.viewport) {
+            (true, None) => Ok(()),
+            (true, Some(viewport)) => self.send(viewport, ops::VIEWPORT_SET_DESTINATION, ints(&[-1, -1])),
+            (false, _) => match self.viewport_of(sheet)? {
+                Some(viewport) => self.send(viewport, ops::VIEWPORT_SET_DESTINATION, ints(&sides)),
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn viewport_of(&mut self, sheet: &mut Sheet) -> Result<Option<u32>, End> {
+        if let (None, Some(viewporter)) = (sheet.viewport, self.globals.helpers.viewporter) {
+            let viewport = self.objects.own(known("wp_viewport"), 1, Own::Helper)?;
+            let args = vec![Arg::NewId(viewport), Arg::Object(sheet.surface)];
+            self.send(viewporter, ops::VIEWPORTER_GET_VIEWPORT, args)?;
+            sheet.viewport = Some(viewport);
+        }
+        Ok(sheet.viewport)
     }
 
     /// Draws what is wanted for the parent's next commit; what cannot be is not shown, for what is might be wrong then.
@@ -159,8 +187,8 @@ impl Connection {
     /// What is to be drawn on the sheet, if it lies where that belongs.
     fn wanted_on(&self, now: Time, sheet: &Sheet) -> Option<(&Overlay, Marking)> {
         let wanted = self.state.predictions.wanted(now)?;
-        let is_there = self.place_of_sheet(sheet.parent) == Some((sheet.place, sheet.scale));
-        (is_there && sheet.place.contains(wanted.0.rect)).then_some(wanted)
+        let is_there = self.place_of_sheet(sheet.parent) == Some(sheet.place);
+        (is_there && sheet.place.rect.contains(wanted.0.rect)).then_some(wanted)
     }
 
     fn is_behind(&self, now: Time, sheet: &Sheet) -> bool {
@@ -175,7 +203,8 @@ impl Connection {
             return Ok(());
         }
         let Some((overlay, marking)) = self.wanted_on(now, sheet) else { return self.clear_sheet(sheet) };
-        let Some(pixels) = picture::paint(overlay, sheet.place, marking, sheet.scale) else {
+        let Some(pixels) = picture::paint(overlay, sheet.place.rect, marking, sheet.place.ratio.thickness())
+        else {
             return self.clear_sheet(sheet);
         };
         let drawn = Drawn { overlay: overlay.clone(), marking, place: sheet.place };
@@ -200,7 +229,7 @@ impl Connection {
 
     /// A free buffer with these pixels, if there may be one.
     fn leaf(&mut self, sheet: &mut Sheet, pixels: &[u8]) -> Result<Option<u32>, End> {
-        let Ok(size) = Size::new(sheet.place.width, sheet.place.height) else { return Ok(None) };
+        let Ok(size) = Size::new(sheet.place.rect.width, sheet.place.rect.height) else { return Ok(None) };
         for useless in sheet.take_useless(size) {
             self.destroy_buffer(useless)?;
         }

@@ -21,14 +21,13 @@ pub(crate) fn paint(
     }
     let mut canvas = Canvas::new(sheet);
     canvas.lay(overlay);
-    let fallback = ink(overlay, overlay.rect).unwrap_or(BLACK);
     for mark in
         overlay.marks.iter().filter_map(|mark| Some((mark.rect.intersection(overlay.rect)?, mark.kind)))
     {
         let (rect, kind) = mark;
         let colour = match marking {
             Marking::Overdue => NOTICE,
-            Marking::Plain | Marking::Lined => ink(overlay, rect).unwrap_or(fallback),
+            Marking::Plain | Marking::Lined => ink(overlay, rect),
         };
         match kind {
             Marked::Unknown => canvas.frame(rect, thick, colour),
@@ -85,19 +84,27 @@ impl Canvas {
     }
 }
 
-/// The colour of what is drawn in a part of the overlay: that which is farthest from what most of it has. `None` where
-/// it has one colour.
-fn ink(overlay: &Overlay, rect: Rect) -> Option<u32> {
+/// The colour of what is drawn in a part of the overlay: that which is farthest from what most of the part has. Where
+/// it has one colour, something else in the overlay tells: a caret is as large as a letter.
+fn ink(overlay: &Overlay, rect: Rect) -> u32 {
+    let mut own = pixels(overlay, rect);
+    own.sort_unstable();
+    let paper = own.chunk_by(|a, b| a == b).max_by_key(|run| run.len()).map_or(BLACK, |run| run[0]);
+    let farthest = |pixels: &[u32]| pixels.iter().copied().max_by_key(|pixel| distance(*pixel, paper));
+    let drawn = |pixels: &[u32]| farthest(pixels).filter(|ink| *ink != paper);
+    drawn(&own).or_else(|| drawn(&overlay.pixels)).unwrap_or(BLACK)
+}
+
+fn pixels(overlay: &Overlay, rect: Rect) -> Zeroizing<Vec<u32>> {
     let width = overlay.rect.width as usize;
     let rows = (rect.y..rect.bottom()).map(|y| {
         let at = (y - overlay.rect.y) as usize * width + (rect.x - overlay.rect.x) as usize;
         &overlay.pixels[at..at + rect.width as usize]
     });
-    let mut pixels: Zeroizing<Vec<u32>> = Zeroizing::new(rows.flatten().copied().collect());
-    pixels.sort_unstable();
-    let paper = *pixels.chunk_by(|a, b| a == b).max_by_key(|run| run.len())?.first()?;
-    let ink = pixels.iter().copied().max_by_key(|pixel| distance(*pixel, paper))?;
-    (ink != paper).then_some(ink)
+    // As much as there will be: what a vector outgrows is freed as it is.
+    let mut all = Zeroizing::new(Vec::with_capacity(rect.area() as usize));
+    rows.for_each(|row| all.extend_from_slice(row));
+    all
 }
 
 fn distance(a: u32, b: u32) -> u32 {
@@ -140,7 +147,11 @@ mod tests {
 
     fn painted(marking: Marking) -> String {
         let sheet = Rect::new(6, 4, 12, 4);
-        let bytes = paint(&overlay(), sheet, marking, 1).expect("it fits");
+        drawn(&paint(&overlay(), sheet, marking, 1).expect("it fits"), 12)
+    }
+
+    /// Rows of so many pixels.
+    fn drawn(bytes: &[u8], width: usize) -> String {
         let pixels = bytes.chunks_exact(4).map(|pixel| u32::from_le_bytes(pixel.try_into().unwrap()));
         let letters = pixels.map(|pixel| match pixel {
             0 => ' ',
@@ -151,7 +162,7 @@ mod tests {
         });
         letters
             .collect::<Vec<_>>()
-            .chunks(12)
+            .chunks(width)
             .map(|row| format!("{}\n", row.iter().collect::<String>()))
             .collect()
     }
@@ -161,6 +172,16 @@ mod tests {
         assert_eq!(painted(Marking::Plain), "  ....####  \n  .#+.#..#  \n  ....#..#  \n  ....####  \n");
         assert_eq!(painted(Marking::Lined), "  ....####  \n  .#+.#..#  \n  ....#..#  \n  ########  \n");
         assert_eq!(painted(Marking::Overdue), "  ....!!!!  \n  .#+.!..!  \n  ....!..!  \n  !!!!!!!!  \n");
+    }
+
+    /// A block is as large as the letter before it.
+    #[test]
+    fn a_letter_that_is_not_known_is_framed_beside_a_caret_too() {
+        let caret = (0..4).flat_map(|_| [[PAPER; 4], [INK; 4]].concat()).collect();
+        let mark = Mark { rect: Rect::new(8, 4, 4, 4), kind: Marked::Unknown };
+        let overlay = Overlay { pixels: Zeroizing::new(caret), marks: vec![mark], ..overlay() };
+        let bytes = paint(&overlay, overlay.rect, Marking::Lined, 1).expect("it fits");
+        assert_eq!(drawn(&bytes, 8), "########\n#..#####\n#..#####\n########\n");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use wayferry_pixels::{Rect, Size};
 
 use crate::message::WireId;
 
+use super::super::ratio::Ratio;
 use super::super::shm::Part;
 use super::when::Marking;
 
@@ -17,9 +18,10 @@ pub(crate) struct Sheet {
     pub(crate) parent: WireId,
     pub(crate) surface: u32,
     pub(crate) subsurface: u32,
-    /// Where it lies, in pixels of the parent's buffer, and how many of them are one of its units.
-    pub(crate) place: Rect,
-    pub(crate) scale: u32,
+    /// Where units of the parent are not whole pixels.
+    pub(crate) viewport: Option<u32>,
+    /// Where it lies.
+    pub(crate) place: Place,
     /// It follows commits of the parent, until told otherwise.
     pub(crate) is_synchronised: bool,
     /// What it shows.
@@ -29,12 +31,31 @@ pub(crate) struct Sheet {
     leaves: Vec<Leaf>,
 }
 
+/// Where a sheet lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// In pixels of the parent's buffer, at whole units.
+    pub(crate) rect: Rect,
+    /// How many of them are how many of its units.
+    pub(crate) ratio: Ratio,
+}
+
+impl Place {
+    const NOWHERE: Self = Self { rect: Rect::new(0, 0, 0, 0), ratio: Ratio::ONE };
+
+    /// Left and top, and width and height, in units of the parent.
+    pub(crate) fn in_units(self) -> ([i32; 2], [i32; 2]) {
+        let Self { rect, ratio } = self;
+        ([rect.x, rect.y].map(|at| ratio.units(at)), [rect.width, rect.height].map(|side| ratio.units(side)))
+    }
+}
+
 /// What a sheet shows.
 pub(crate) struct Drawn {
     pub(crate) overlay: Overlay,
     pub(crate) marking: Marking,
     /// Where the sheet lay then.
-    pub(crate) place: Rect,
+    pub(crate) place: Place,
 }
 
 /// A buffer.
@@ -51,21 +72,13 @@ impl Sheet {
             parent,
             surface,
             subsurface,
-            place: Rect::new(0, 0, 0, 0),
-            scale: 1,
+            viewport: None,
+            place: Place::NOWHERE,
             is_synchronised: true,
             drawn: None,
             waits: false,
             leaves: Vec::new(),
         }
-    }
-
-    /// Where a sheet lies that covers `strip`: at whole units of the parent.
-    pub(crate) fn place_for(strip: Rect, scale: u32) -> Rect {
-        let down = |value: u32| value / scale * scale;
-        let (x, y) = (down(strip.x), down(strip.y));
-        let up = |value: u32| value.next_multiple_of(scale);
-        Rect::new(x, y, up(strip.right()) - x, up(strip.bottom()) - y)
     }
 
     /// A buffer of this size that the compositor does not hold.
@@ -108,23 +121,3 @@ const LEAVES: usize = 2;
 
 /// Buffers of a sheet: with two that the compositor may still hold of another size.
 const MAX_LEAVES: usize = 4;
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn a_sheet_lies_at_whole_units_and_covers_its_strip(
-            x in 0u32..9000, y in 0u32..9000, width in 1u32..3000, height in 1u32..64, scale in 1u32..8,
-        ) {
-            let strip = Rect::new(x, y, width, height);
-            let place = Sheet::place_for(strip, scale);
-            prop_assert!(place.contains(strip));
-            prop_assert!([place.x, place.y, place.width, place.height].iter().all(|side| side % scale == 0));
-            prop_assert!(place.width < width + 2 * scale && place.height < height + 2 * scale);
-        }
-    }
-}

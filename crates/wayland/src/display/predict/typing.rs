@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use wayferry_echo::{Answered, Echo, Figures, Key, KeyId, MAX_OUTSTANDING, Overlay, Show};
+use wayferry_echo::{Answered, Echo, Figures, Key, KeyId, MAX_OUTSTANDING, Overlay, Purpose, Show};
 use wayferry_pixels::{Content, Rect, Region};
 use wayferry_proto::Time;
 
@@ -119,6 +119,12 @@ impl Typing {
     /// The target shows this now, different inside of `damage`.
     pub(crate) fn content(&mut self, now: Time, content: &Content, damage: &Region, answered: Option<KeyId>) {
         let show = self.echo.content(now.since_start(), content, damage, Answered(answered));
+        self.hear(show);
+    }
+
+    /// The program says that its caret is there in what the target shows, or will show.
+    pub(crate) fn hint(&mut self, content: &Content, caret: Rect) {
+        let show = self.echo.hint(content, caret, Purpose::Normal);
         self.hear(show);
     }
 

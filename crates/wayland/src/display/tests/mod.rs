@@ -4,6 +4,7 @@ mod captures;
 mod drags;
 mod hostile;
 mod input;
+mod lending;
 mod memory;
 mod opening;
 mod order;

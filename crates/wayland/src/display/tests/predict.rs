@@ -353,6 +353,52 @@ fn a_field_for_a_password_ends_it_at_once() {
     rig.assert_alive();
 }
 
+/// Which key of a new field is the first that is shown, of a program with a text input. What it says of its caret, it
+/// says before each content.
+fn first_shown(says: impl Fn(u32) -> Option<[i32; 4]>) -> Option<u32> {
+    let globals: Vec<_> = GLOBALS.iter().copied().chain([("zwp_text_input_manager_v3", 1)]).collect();
+    let config = Config { predict: Wishes::all(Predict::Always), ..Config::default() };
+    let mut rig = Rig::configured(&globals, config);
+    rig.turn();
+    let (manager, seat) = (rig.bind("zwp_text_input_manager_v3"), rig.bind("wl_seat"));
+    let input = rig.make(manager, "get_text_input", vec![WireArg::Object(seat)]);
+    let mut toy = Toy::new(&mut rig);
+    let first = (1..=12u32).find(|typed| {
+        let code = [A, B][*typed as usize % 2];
+        let number = toy.press(&mut rig, code);
+        let shows = Sheet::find(&rig).is_some_and(|sheet| sheet.shows(&rig).is_some());
+        toy.take(code);
+        if let Some(caret) = says(*typed) {
+            rig.request(input, "set_cursor_rectangle", caret.map(WireArg::Int).into());
+            rig.request(input, "commit", vec![]);
+        }
+        rig.now += Duration::from_millis(100);
+        toy.show(&mut rig, Some(number));
+        release_all(&mut rig);
+        shows
+    });
+    rig.assert_alive();
+    first
+}
+
+#[test]
+fn a_program_that_says_where_its_caret_is_is_predicted_sooner() {
+    let learned = first_shown(|_| None).expect("it is shown");
+    let told = first_shown(|typed| Some([typed.cast_signed() * 8, 0, 8, 16])).expect("it is shown");
+    assert!(told < learned, "{told}, and {learned} where it says nothing");
+}
+
+#[test]
+fn a_caret_that_is_not_where_the_program_says_changes_nothing() {
+    let learned = first_shown(|_| None);
+    let (least, most) = (i32::MIN, i32::MAX);
+    for lie in
+        [[0, 16, 8, 16], [-8, 0, 8, 16], [least; 4], [most; 4], [0, 0, most, 16], [most, 0, 8, 16], [0; 4]]
+    {
+        assert_eq!(first_shown(|_| Some(lie)), learned, "{lie:?}");
+    }
+}
+
 #[test]
 fn a_button_and_another_state_of_the_window_take_it_back() {
     for event in ["button", "configure"] {
@@ -384,6 +430,87 @@ fn nothing_is_drawn_over_a_surface_whose_pixels_are_not_those_of_the_screen() {
     rig.requests();
     toy.press(&mut rig, A);
     assert_eq!(story(&mut rig, &toy, sheet), [""; 0]);
+    rig.assert_alive();
+}
+
+/// The program's pixels are shown on so many units from its next commit on.
+fn scale(rig: &mut Rig, toy: &Toy, units: [i32; 2]) {
+    let viewporter = rig.bind("wp_viewporter");
+    let viewport = rig.make(viewporter, "get_viewport", vec![WireArg::Object(toy.surface)]);
+    let mut unit = rig.unit(toy.surface, UnitContent::Keep);
+    unit.state.push(rig.message(viewport, "set_destination", units.map(WireArg::Int).into()));
+    rig.say(&ToDisplay::Unit(unit));
+}
+
+/// The viewport that a sheet has, and on how many units that shows it.
+fn viewport(rig: &Rig, sheet: Sheet) -> Option<(u32, [i32; 2])> {
+    let is_its = |got: &&Got| got.is("wp_viewporter", "get_viewport") && got.uint(1) == sheet.surface;
+    let viewport = rig.got.iter().find(is_its)?.uint(0);
+    let sizes = rig.got.iter().rev().filter(|got| got.object == viewport && got.request == "set_destination");
+    let size = |got: &Got| if let [Arg::Int(x), Arg::Int(y)] = got.args[..] { Some([x, y]) } else { None };
+    Some((viewport, sizes.filter_map(size).next()?))
+}
+
+/// Two units are three pixels, so the second line, from pixel 16 to 32, is laid over from 15 to 33.
+#[test]
+fn at_a_fractional_scale_the_sheet_lies_at_whole_units_and_the_letter_to_the_pixel() {
+    let mut rig = rig(Predict::Always);
+    let mut toy = Toy::new(&mut rig);
+    scale(&mut rig, &toy, [128, 32]);
+    toy.learn(&mut rig);
+    for code in [RETURN, A, B] {
+        toy.types(&mut rig, code, 100);
+    }
+    toy.press(&mut rig, C);
+    toy.take(C);
+    let sheet = Sheet::find(&rig).expect("it is made");
+    let (viewport, size) = viewport(&rig, sheet).expect("it is scaled");
+    assert_eq!((sheet.at, size), ((0, 10), [128, 12]));
+    let shown = sheet.shows(&rig).expect("the letter");
+    let width = shown.pixels.len() / 4 / 18;
+    let drawn: Vec<_> = shown.pixels.chunks(4).enumerate().filter(|(_, pixel)| pixel[3] != 0).collect();
+    assert_eq!(drawn.len(), 2 * 8 * 16, "the letter, and the caret behind it");
+    for (at, pixel) in drawn {
+        let place = Rect::new((at % width) as u32, 15 + (at / width) as u32, 1, 1);
+        assert_eq!(toy.part(place), pixel, "at {place:?}");
+    }
+    let surface = Arg::Object(rig.id(toy.surface));
+    rig.event(toy.keyboard, "leave", vec![Arg::Uint(2), surface]);
+    rig.turn();
+    let gone = |object| rig.got.iter().position(|got| got.object == object && got.request == "destroy");
+    assert!(gone(viewport).is_some() && gone(viewport) < gone(sheet.surface));
+    rig.assert_alive();
+}
+
+/// 1.25: 154 units are 192.5 pixels, and 38 are 47.5. What is beyond the last whole unit is not laid over.
+#[test]
+fn sides_that_a_program_rounds_are_scaled_as_the_compositor_has_said() {
+    let globals: Vec<_> = GLOBALS.iter().copied().chain([("wp_fractional_scale_manager_v1", 1)]).collect();
+    for preferred in [150, 180] {
+        let config = Config { predict: Wishes::all(Predict::Always), ..Config::default() };
+        let mut rig = Rig::configured(&globals, config);
+        rig.turn();
+        let mut toy = Toy::new(&mut rig);
+        let manager = rig.bind("wp_fractional_scale_manager_v1");
+        let told = rig.make(manager, "get_fractional_scale", vec![WireArg::Object(toy.surface)]);
+        rig.event(rig.id(told), "preferred_scale", vec![Arg::Uint(preferred)]);
+        rig.turn();
+        scale(&mut rig, &toy, [154, 38]);
+        toy.learn(&mut rig);
+        toy.press(&mut rig, C);
+        let size = Sheet::find(&rig).and_then(|sheet| viewport(&rig, sheet)).map(|(_, size)| size);
+        assert_eq!(size, (preferred == 150).then_some([152, 16]), "{preferred}");
+        rig.assert_alive();
+    }
+}
+
+#[test]
+fn a_surface_that_is_scaled_in_one_direction_alone_has_no_sheet() {
+    let mut rig = rig(Predict::Always);
+    let mut toy = Toy::new(&mut rig);
+    scale(&mut rig, &toy, [192, 24]);
+    toy.learn(&mut rig);
+    assert_eq!(Sheet::find(&rig), None);
     rig.assert_alive();
 }
 

@@ -1,11 +1,12 @@
-//! A program's shared memory, mapped here to be read where it lies.
+//! Shared memory that is mapped: a program's, to be read where it lies, and what a compositor shows, to be written.
 //!
 //! Only a file that cannot become shorter is mapped: a memfd sealed against it (`F_SEAL_SHRINK`), no shorter than its
 //! program says. Then no access ends this process. Two things a seal does not forbid, and both are ruled out: pages
-//! that a program takes out of its file are given again by the first read, which fails where the kernel promises no
+//! that a program takes out of its file are given again by the first access, which fails where the kernel promises no
 //! memory that it may not have (`vm.overcommit_memory` 2) or has no huge page left; memory of these kinds is not
-//! mapped. What is left is hardware that fails. Never written, and never seen as plain bytes: the program may write
-//! meanwhile. All `unsafe` of this crate is here.
+//! mapped. What is left is hardware that fails. What a program has is never written, and never seen as plain bytes: the
+//! program may write meanwhile. What a compositor has is only written, by copies without a reference to it. All
+//! `unsafe` of this crate is here.
 //!
 //! Invariant: a mapping lies inside its file for as long as it is there.
 #![expect(unsafe_code, reason = "mapped memory has no safe form")]
@@ -39,25 +40,22 @@ unsafe impl Sync for Mapping {}
 
 /// What of a program's memory is mapped, in bytes and in mappings; clones count the same.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Mapped(Arc<Mutex<(u64, usize)>>);
+pub(crate) struct Mapped(Arc<Mutex<(u64, usize)>>);
 
 impl Mapping {
     /// The first `length` bytes of a file; `None` if they are to be read by calls.
-    pub(super) fn new(fd: &impl AsFd, length: u64, mapped: &Mapped) -> Option<Self> {
+    pub(crate) fn new(fd: &impl AsFd, length: u64, mapped: &Mapped) -> Option<Self> {
         let fits = usize::try_from(length).ok().filter(|_| stays(fd, length))?;
         let mapped = mapped.more(length)?;
-        // SAFETY: the kernel chooses a place that nothing else has.
-        let start = unsafe { mmap(std::ptr::null_mut(), fits, ProtFlags::READ, MapFlags::SHARED, fd, 0) };
-        let start = start.ok().and_then(|start| NonNull::new(start.cast()));
-        let Some(start) = start else {
+        let Some(start) = map(fd, 0, fits, ProtFlags::READ) else {
             mapped.less(length);
             return None;
         };
-        Some(Self { start, length: fits, mapped })
+        Some(Self { start: start.cast(), length: fits, mapped })
     }
 
     /// What is mapped, and may change at any time.
-    pub(super) fn bytes(&self) -> &[AtomicU8] {
+    pub(crate) fn bytes(&self) -> &[AtomicU8] {
         // SAFETY: it is mapped for as long as this lives, at most 2 GiB as all pools are, and atomics are what others
         // may change. They are loaded relaxed only, which memory for reading allows.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
@@ -70,6 +68,47 @@ impl Drop for Mapping {
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
         self.mapped.less(self.length as u64);
     }
+}
+
+/// Part of a file of this session's that a compositor has, too.
+#[derive(Debug)]
+pub(crate) struct Writable {
+    start: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: what is mapped stays where it is, and any thread may write it or end the mapping.
+unsafe impl Send for Writable {}
+
+impl Writable {
+    /// `length` bytes from `offset` on, a multiple of a page's size; `None` if they are to be written by calls.
+    pub(crate) fn new(fd: &impl AsFd, offset: usize, length: usize) -> Option<Self> {
+        let end = offset.checked_add(length)?;
+        let start = stays(fd, end as u64).then(|| map(fd, offset, length, ProtFlags::WRITE))??;
+        Some(Self { start, length })
+    }
+
+    /// Writes all of `bytes` at `at`; `None` if they do not fit.
+    pub(crate) fn write(&mut self, at: usize, bytes: &[u8]) -> Option<()> {
+        at.checked_add(bytes.len()).filter(|end| *end <= self.length)?;
+        // SAFETY: it lies inside of what is mapped, of which this process has nothing else and to which there is no
+        // reference; so the bytes are not in it. Others may see them half written.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr().add(at), bytes.len()) };
+        Some(())
+    }
+}
+
+impl Drop for Writable {
+    fn drop(&mut self) {
+        // SAFETY: it is this mapping's, and there are no references to it.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
+    }
+}
+
+fn map(fd: &impl AsFd, offset: usize, length: usize, access: ProtFlags) -> Option<NonNull<u8>> {
+    // SAFETY: the kernel chooses a place that nothing else has.
+    let start = unsafe { mmap(std::ptr::null_mut(), length, access, MapFlags::SHARED, fd, offset as u64) };
+    NonNull::new(start.ok()?.cast())
 }
 
 impl Mapped {
@@ -120,7 +159,7 @@ mod tests {
     use std::sync::atomic::Ordering;
 
     use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create};
-    use rustix::io::{Errno, pwrite};
+    use rustix::io::{Errno, pread, pwrite};
 
     use super::*;
 
@@ -156,6 +195,24 @@ mod tests {
         fallocate(&fd, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, LENGTH).expect("a hole");
         drop(fd);
         assert!(mapping.bytes().iter().all(|byte| byte.load(Ordering::Relaxed) == 0));
+    }
+
+    #[test]
+    fn what_is_written_is_in_the_file_and_nowhere_else() {
+        let fd = memory(SealFlags::SHRINK);
+        let mut writable = Writable::new(&fd, 4096, 4097).expect("a mapping");
+        assert_eq!(writable.write(4095, &[1, 2]), Some(()));
+        for (at, length) in [(4096, 2), (4098, 0), (0, 4098), (usize::MAX, 1)] {
+            assert_eq!(writable.write(at, &vec![3; length]), None, "{length} at {at}");
+        }
+        let mut all = vec![0; LENGTH as usize];
+        assert_eq!(pread(&fd, &mut all, 0), Ok(all.len()));
+        let mut expected = vec![0; LENGTH as usize];
+        expected[5000..5100].fill(7);
+        expected[8191..8193].copy_from_slice(&[1, 2]);
+        assert!(all == expected);
+        assert!(Writable::new(&fd, 4096, LENGTH as usize).is_none(), "beyond the file");
+        assert!(Writable::new(&memory(SealFlags::GROW), 0, 4096).is_none(), "it may become shorter");
     }
 
     #[test]
