@@ -8,6 +8,8 @@
 
 mod acceptor;
 mod alert;
+mod arrived;
+mod clients;
 mod config;
 mod connect;
 mod connection;
@@ -29,7 +31,6 @@ mod stash;
 mod stats;
 mod tickets;
 mod tls;
-#[cfg(feature = "webtransport")]
 pub mod web;
 
 pub use self::config::{Config, Congestion};
@@ -41,7 +42,7 @@ pub use self::failure::{By, Failure};
 pub use self::listen::{Accepted, Admission, Listener, ListenerStats, Retry};
 pub use self::ready::{Ready, Token};
 pub use self::receive::ReceiveStream;
-pub use self::runtime::promptly;
+pub use self::runtime::{Cork, promptly};
 pub use self::send::SendStream;
 pub use self::stats::{PathInfo, Stats};
 pub use self::tickets::TicketStore;

@@ -10,6 +10,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -17,11 +18,13 @@ use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring as provider
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
+use rustls::sign::CertifiedKey;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, KeyLog, PeerMisbehaved,
     ServerConfig, SignatureScheme,
 };
 
+use crate::http3::H3;
 use crate::keylog::KeyLogTo;
 use crate::peers::Peers;
 use crate::pem_file::{self, NotPem, PemContent, PemError};
@@ -109,6 +112,15 @@ impl Identity {
         Ok(Self { chain: vec![made.cert.der().clone()], key: key.into() })
     }
 
+    /// The same, valid from now for so long only.
+    ///
+    /// Fails when the system has no randomness to give.
+    pub(crate) fn valid_for(life: Duration) -> Result<Self, IdentityError> {
+        let made = short_lived(&[SERVER_NAME.to_owned()], life).map_err(|_| IdentityError)?;
+        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+        Ok(Self { chain: vec![made.cert.der().clone()], key: key.into() })
+    }
+
     /// A certificate, with those between it and an authority, and its key, each from a file in PEM.
     ///
     /// Whether the key belongs to the certificate shows when they are used.
@@ -121,6 +133,19 @@ impl Identity {
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, NotPem> {
         let chain = pem_file::parse_certificates(chain, PemContent::Chain)?;
         Ok(Self { chain, key: pem_file::parse_key(key)? })
+    }
+
+    /// Whether TLS can use it.
+    ///
+    /// # Errors
+    /// It cannot sign with such a key, or the key is not the certificate's.
+    pub fn check(&self) -> Result<(), KeyFault> {
+        let provider = provider::default_provider();
+        match CertifiedKey::from_der(self.chain(), self.key(), &provider) {
+            Ok(_) => Ok(()),
+            Err(rustls::Error::InconsistentKeys(_)) => Err(KeyFault::OfAnother),
+            Err(_) => Err(KeyFault::Unsupported),
+        }
     }
 
     /// The own certificate first, then those between it and an authority.
@@ -144,6 +169,45 @@ impl fmt::Debug for Identity {
         f.debug_struct("Identity").field("fingerprint", &self.fingerprint()).finish_non_exhaustive()
     }
 }
+
+/// A self-signed certificate for `names` with an ECDSA P-256 key, valid from now for so long.
+pub(crate) fn short_lived(
+    names: &[String],
+    life: Duration,
+) -> Result<rcgen::CertifiedKey<rcgen::KeyPair>, rcgen::Error> {
+    let mut params = rcgen::CertificateParams::new(names)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    // Whole seconds: certificates have no more. A minute for clocks that are behind.
+    let begin = Duration::from_secs(now.as_secs()).saturating_sub(Duration::from_secs(60));
+    params.not_before = rcgen::date_time_ymd(1970, 1, 1) + begin;
+    params.not_after = params.not_before + life;
+    let signing_key = rcgen::KeyPair::generate()?;
+    Ok(rcgen::CertifiedKey { cert: params.self_signed(&signing_key)?, signing_key })
+}
+
+/// What is wrong with a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyFault {
+    /// It is of a kind that no handshake is signed with here, or too short.
+    Unsupported,
+    /// It is not the certificate's.
+    OfAnother,
+}
+
+impl fmt::Display for KeyFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            // What ring signs with.
+            Self::Unsupported => {
+                "TLS takes no private key of that kind here: it has to be of RSA with 2048 to 4096 bits, of ECDSA \
+                 with P-256 or P-384, or of Ed25519"
+            }
+            Self::OfAnother => "the private key is not the certificate's",
+        })
+    }
+}
+
+impl std::error::Error for KeyFault {}
 
 /// The system could not make a key pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,6 +267,22 @@ pub(crate) fn server_config(
     // What bounds early data is the window of the connection (RFC 9001 §4.6.1).
     config.max_early_data_size = u32::MAX;
     config.key_log = key_log(log_keys, config.key_log)?;
+    Ok(config)
+}
+
+/// TLS of `listener` for pages, which have no certificates and are shown this one. They get no tickets: a handshake is
+/// one round trip as it is, and what a page says is never early.
+pub(crate) fn page_config(
+    listener: &ServerConfig,
+    identity: &Identity,
+) -> Result<ServerConfig, rustls::Error> {
+    let mut config = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .with_no_client_auth()
+        .with_single_cert(identity.chain(), identity.key())?;
+    config.alpn_protocols = vec![H3.to_vec()];
+    config.send_tls13_tickets = 0;
+    config.key_log = Arc::clone(&listener.key_log);
     Ok(config)
 }
 
@@ -403,7 +483,7 @@ impl ClientCertVerifier for PinnedVerifier {
 }
 
 /// The application protocol of TLS: another one means another program.
-const ALPN: &[u8] = b"wayferry/1";
+pub(crate) const ALPN: &[u8] = b"wayferry/1";
 
 /// Tickets for coming back that a display gets with each connection: for as many attempts.
 const TICKETS: usize = 4;

@@ -8,6 +8,7 @@
 pub mod byte_stream;
 mod carrier;
 pub mod endpoint;
+mod http3;
 pub mod identity;
 mod inbox;
 mod keylog;

@@ -16,6 +16,8 @@ use crate::pem_file::{NotPem, PemContent, PemError, PemFault, certificates, pars
 #[derive(Clone, Debug)]
 pub struct Roots {
     store: Arc<RootCertStore>,
+    /// Those that the user or the program has given, one by one; none of those that a system has.
+    given: Arc<[CertificateDer<'static>]>,
     origin: Origin,
 }
 
@@ -50,12 +52,8 @@ impl Roots {
     /// There is no certificate in it.
     pub fn from_pem(text: &[u8]) -> Result<Self, NotPem> {
         let content = PemContent::Authorities;
-        let mut store = RootCertStore::empty();
-        store.add_parsable_certificates(parse_certificates(text, content)?);
-        if store.is_empty() {
-            return Err(NotPem { content });
-        }
-        Ok(Self { store: Arc::new(store), origin: Origin::Program })
+        let given = parse_certificates(text, content)?;
+        Self::of_given(given, Origin::Program).ok_or(NotPem { content })
     }
 
     /// Mozilla's list as it was when this program was made, no matter what the platform has.
@@ -72,14 +70,23 @@ impl Roots {
         Arc::clone(&self.store)
     }
 
+    /// Whether this very certificate was given.
+    pub(crate) fn has_given(&self, certificate: &CertificateDer<'_>) -> bool {
+        self.given.iter().any(|given| given.as_ref() == certificate.as_ref())
+    }
+
     fn from_file(path: &Path) -> Result<Self, PemError> {
         let content = PemContent::Authorities;
+        let given = certificates(path, content)?;
+        let nothing = || PemError { content, path: path.into(), fault: PemFault::NothingThere };
+        Self::of_given(given, Origin::File(path.into())).ok_or_else(nothing)
+    }
+
+    /// `None` if none of them can be parsed.
+    fn of_given(given: Vec<CertificateDer<'static>>, origin: Origin) -> Option<Self> {
         let mut store = RootCertStore::empty();
-        store.add_parsable_certificates(certificates(path, content)?);
-        if store.is_empty() {
-            return Err(PemError { content, path: path.into(), fault: PemFault::NothingThere });
-        }
-        Ok(Self { store: Arc::new(store), origin: Origin::File(path.into()) })
+        store.add_parsable_certificates(given.iter().cloned());
+        (!store.is_empty()).then(|| Self { store: Arc::new(store), given: given.into(), origin })
     }
 
     fn from_platform(certificates: Vec<CertificateDer<'static>>) -> Self {
@@ -92,7 +99,7 @@ impl Roots {
         } else {
             Origin::Platform
         };
-        Self { store: Arc::new(store), origin }
+        Self { store: Arc::new(store), given: Arc::default(), origin }
     }
 }
 

@@ -7,10 +7,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, OtherError, SignatureScheme};
 
 use crate::identity::{Fingerprint, SERVER_NAME};
@@ -76,16 +77,20 @@ impl Named {
 }
 
 /// Verifies chains, and tells a certificate that vouches for itself from one of an unknown authority.
+///
+/// A host may show one of the given authorities' certificates itself: that is what `openssl req -x509` makes, a
+/// certificate that vouches for itself and says that it is an authority (RFC 5280 §4.2.1.9).
 #[derive(Debug)]
 pub(crate) struct NamedVerifier {
     inner: Arc<WebPkiServerVerifier>,
+    roots: Roots,
 }
 
 impl NamedVerifier {
     pub(crate) fn new(roots: &Roots, provider: Arc<CryptoProvider>) -> Result<Self, rustls::Error> {
         let builder = WebPkiServerVerifier::builder_with_provider(roots.store(), provider);
         let inner = builder.build().map_err(|error| rustls::Error::General(error.to_string()))?;
-        Ok(Self { inner })
+        Ok(Self { inner, roots: roots.clone() })
     }
 }
 
@@ -100,6 +105,11 @@ impl ServerCertVerifier for NamedVerifier {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let verified =
             self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        if verified.as_ref().is_err_and(is_authority) && self.roots.has_given(end_entity) {
+            // Its dates were looked at before that, and its key is one that the user trusts.
+            verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+            return Ok(ServerCertVerified::assertion());
+        }
         verified.map_err(|error| match error {
             rustls::Error::InvalidCertificate(
                 CertificateError::UnknownIssuer | CertificateError::Other(_),
@@ -131,6 +141,12 @@ impl ServerCertVerifier for NamedVerifier {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.inner.supported_verify_schemes()
     }
+}
+
+/// Whether nothing is wrong with a certificate up to there but that it is an authority's.
+fn is_authority(error: &rustls::Error) -> bool {
+    let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
+    matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 
 fn is_self_issued(certificate: &CertificateDer<'_>) -> bool {

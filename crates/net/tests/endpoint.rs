@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use rig::*;
-use wayferry_net::endpoint::{By, Config, Congestion, Failure, Ready};
+use wayferry_net::endpoint::{By, Config, Congestion, Connection, Engine, Failure, Ready, Target, connect};
 
 #[test]
 fn bytes_come_back_whole_on_a_stream_both_ways() {
@@ -236,6 +236,53 @@ fn datagrams_that_have_no_room_wait_and_lose_nothing_on_the_way() {
     client.cancel_send_datagram();
 }
 
+/// Has datagrams arrive, each with its number, which is how many came before.
+fn number(pair: &Pair, numbers: std::ops::Range<u64>) {
+    let end = numbers.end;
+    for number in numbers {
+        assert!(pair.client.try_send_datagram(Bytes::copy_from_slice(&number.to_be_bytes())).unwrap());
+    }
+    eventually(|| pair.server.stats().received_datagram_frames == end);
+}
+
+fn numbers(batch: &[Bytes]) -> Vec<u64> {
+    batch.iter().map(|data| u64::from_be_bytes(data[..].try_into().unwrap())).collect()
+}
+
+#[test]
+fn datagrams_come_by_the_batch_in_order_and_figures_lose_none() {
+    let mut pair = pair();
+    number(&pair, 0..5);
+    assert_eq!(pair.server.stats().dropped_datagrams, 0);
+    let mut batch = Vec::new();
+    until(|cx| pair.server.poll_datagrams(cx, &mut batch, 2)).unwrap();
+    assert_eq!(numbers(&batch), [0, 1]);
+    number(&pair, 5..8);
+    assert_eq!(until(|cx| pair.server.poll_datagram(cx)).unwrap(), &2_u64.to_be_bytes()[..]);
+    batch.clear();
+    until(|cx| pair.server.poll_datagrams(cx, &mut batch, 100)).unwrap();
+    assert_eq!(numbers(&batch), [3, 4, 5, 6, 7]);
+    let noop = &mut Context::from_waker(Waker::noop());
+    assert!(pair.server.poll_datagrams(noop, &mut batch, 100).is_pending());
+    number(&pair, 8..9);
+    assert!(pair.server.poll_datagrams(noop, &mut batch, 100).is_ready());
+}
+
+#[test]
+fn datagrams_that_nobody_takes_are_counted_when_they_are_dropped() {
+    // Of 8 bytes, with what each costs beside.
+    let room = Config { datagram_buffer: 10 * (8 + size_of::<Bytes>()), ..Config::default() };
+    let mut pair = pair_with(Config::default(), room);
+    number(&pair, 0..100);
+    assert_eq!(pair.server.stats().dropped_datagrams, 90);
+    (100..103).for_each(|one| number(&pair, one..one + 1));
+    assert_eq!(pair.server.stats().dropped_datagrams, 93);
+    let mut batch = Vec::new();
+    until(|cx| pair.server.poll_datagrams(cx, &mut batch, 100)).unwrap();
+    assert_eq!(numbers(&batch), (93..103).collect::<Vec<_>>());
+    assert_eq!(pair.server.stats().dropped_datagrams, 93);
+}
+
 #[test]
 fn opening_waits_for_the_peers_permission() {
     let one = Config { uni_streams: 1, ..Config::default() };
@@ -363,7 +410,7 @@ fn keys_change_and_material_is_the_same_on_both_sides() {
     pair.client.update_keys();
     say(&mut open_uni(&mut pair.client), b"under new keys");
     assert_eq!(read_to_end(&mut accept_uni(&mut pair.server)).unwrap(), b"under new keys");
-    let export = |connection: &wayferry_net::endpoint::Connection, context: &[u8]| {
+    let export = |connection: &Connection, context: &[u8]| {
         connection.export_keying_material(b"label", context, 40).unwrap()
     };
     assert_eq!(export(&pair.client, b"a"), export(&pair.server, b"a"));
@@ -413,14 +460,118 @@ fn sockets_are_closed_although_somebody_still_holds_the_connection() {
     drop(stream);
 }
 
+/// Connections of an engine of their own to one listener, each with the server's side.
+fn neighbours<const N: usize>() -> (Engine, [(Connection, Connection); N]) {
+    let (engine, tls) = (Engine::start().unwrap(), server_tls());
+    let mut listener = listener(&tls, Config::default(), Default::default());
+    let pairs = std::array::from_fn(|_| {
+        let to = target(listener.local_address());
+        let connecting = connect(&engine, to, client_tls(&tls), Config::default());
+        let server = accept(&mut listener);
+        (wait(connecting).unwrap(), server)
+    });
+    (engine, pairs)
+}
+
+/// Passes a few bytes.
+fn tell((client, server): &mut (Connection, Connection), text: &[u8]) {
+    say(&mut open_uni(client), text);
+    assert_eq!(read_to_end(&mut accept_uni(server)).unwrap(), text);
+}
+
 #[test]
 fn a_client_that_moves_leaves_no_socket_behind() {
-    let mut pair = pair();
-    let before = pair.client.local_address();
-    pair.client.rebind(loopback()).unwrap();
-    say(&mut open_uni(&mut pair.client), b"from elsewhere");
-    assert_eq!(read_to_end(&mut accept_uni(&mut pair.server)).unwrap(), b"from elsewhere");
-    eventually(|| is_free(before));
+    let (_engine, [mut pair]) = neighbours();
+    let before = pair.0.local_address();
+    for text in [b"from elsewhere", b"and once more!"] {
+        pair.0.rebind(loopback()).unwrap();
+        assert_ne!(pair.0.local_address(), before);
+        tell(&mut pair, text);
+        eventually(|| is_free(before));
+        assert_eq!(pair.1.remote_address(), pair.0.local_address());
+    }
+}
+
+#[test]
+fn clients_share_a_socket_until_the_last_has_gone() {
+    let (_engine, [one, mut two]) = neighbours();
+    let shared = one.0.local_address();
+    assert_eq!(two.0.local_address(), shared);
+    one.0.close(0, b"");
+    drop(one);
+    tell(&mut two, b"still here");
+    assert!(!is_free(shared));
+    two.0.close(0, b"");
+    eventually(|| is_free(shared));
+}
+
+#[test]
+fn a_client_that_moves_takes_no_other_with_it() {
+    let (_engine, [mut one, mut two]) = neighbours();
+    let shared = one.0.local_address();
+    for text in [b"first!", b"second", b"third!"] {
+        one.0.rebind(loopback()).unwrap();
+        let moved = one.0.local_address();
+        assert_ne!(moved, shared);
+        tell(&mut one, text);
+        tell(&mut two, text);
+        let addresses = || (one.1.remote_address(), two.1.remote_address());
+        assert_eq!((addresses(), two.0.local_address()), ((moved, shared), shared));
+        assert!(!is_free(moved));
+    }
+    let moved = one.0.local_address();
+    one.0.close(0, b"");
+    eventually(|| is_free(moved));
+    tell(&mut two, b"alone");
+    // Once the other one's late packets cannot come any more.
+    eventually(|| {
+        two.0.rebind(loopback()).unwrap();
+        tell(&mut two, b"moved");
+        is_free(shared)
+    });
+}
+
+#[test]
+fn regression_a_client_that_moves_sends_from_the_address_that_it_left() {
+    let (_engine, [mut one, _two]) = neighbours();
+    let (mut send, data) = (open_uni(&mut one.1), pattern(16 << 20));
+    let written = data.clone();
+    std::thread::scope(|scope| {
+        scope.spawn(move || say(&mut send, &written));
+        let mut receive = accept_uni(&mut one.0);
+        let first = read(&mut receive, 1 << 20).unwrap();
+        // What is on its way still arrives at the old address.
+        one.0.rebind("127.0.0.2:0".parse().unwrap()).unwrap();
+        let rest = read_to_end(&mut receive).unwrap();
+        assert!([first, rest].concat() == data);
+    });
+    tell(&mut one, b"from elsewhere");
+    assert_eq!(one.1.remote_address(), one.0.local_address());
+}
+
+#[test]
+fn a_client_that_changes_its_id_goes_on() {
+    let (_engine, [mut one, mut two]) = neighbours();
+    for _ in 0..3 {
+        one.0.change_id().unwrap();
+        tell(&mut one, b"one");
+        tell(&mut two, b"two");
+    }
+    assert!(matches!(one.1.change_id(), Err(Failure::Config(_))));
+}
+
+#[test]
+fn a_client_with_an_address_of_its_own_shares_it_with_none() {
+    let (engine, [shares]) = neighbours();
+    let tls = server_tls();
+    let listener = listener(&tls, Config::default(), Default::default());
+    let to = || Target { local: Some(loopback()), ..target(listener.local_address()) };
+    let own: Vec<_> = (0..2)
+        .map(|_| wait(connect(&engine, to(), client_tls(&tls), Config::default())).unwrap())
+        .map(|client| client.local_address())
+        .collect();
+    assert_ne!(own[0], own[1]);
+    assert!(!own.contains(&shares.0.local_address()));
 }
 
 #[test]

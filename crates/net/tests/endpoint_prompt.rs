@@ -7,7 +7,7 @@ use std::sync::mpsc;
 
 use bytes::Bytes;
 use rig::*;
-use wayferry_net::endpoint::{By, Config, Connection, Engine, Failure, Pending, connect, promptly};
+use wayferry_net::endpoint::{By, Config, Connection, Cork, Engine, Failure, Pending, connect, promptly};
 
 /// A client on an engine of its own, and the server's side of its connection.
 fn pair_of_engines() -> (Engine, Connection, Connection) {
@@ -108,4 +108,78 @@ fn threads_that_drive_one_connection_at_once_lose_nothing() {
         lengths.sort_unstable();
         assert_eq!(lengths, [200_000, 200_001, 200_002, 200_003]);
     });
+}
+
+#[test]
+fn what_a_cork_holds_back_leaves_on_the_thread_that_releases_it() {
+    let (engine, mut client, mut server) = pair_of_engines();
+    let mut send = open_uni(&mut client);
+    let (blocked, free) = block(&engine);
+    let cork = Cork::default();
+    cork.hold();
+    for piece in [b"one", b"two"] {
+        write(&mut send, piece).unwrap();
+    }
+    cork.release(true);
+    let mut receive = accept_uni(&mut server);
+    assert_eq!(read(&mut receive, 6).unwrap(), b"onetwo");
+    cork.release(true);
+    // It holds nothing back any more: the engine is asked, which does not answer.
+    write(&mut send, b"three").unwrap();
+    cork.release(true);
+    drop(free);
+    wait(blocked);
+    assert_eq!(read(&mut receive, 5).unwrap(), b"three");
+}
+
+#[test]
+fn what_is_sent_promptly_is_not_held_back() {
+    let (engine, mut client, mut server) = pair_of_engines();
+    let mut send = open_uni(&mut client);
+    let (_blocked, _free) = block(&engine);
+    let cork = Cork::default();
+    cork.hold();
+    promptly(|| write(&mut send, b"now").unwrap());
+    assert_eq!(read(&mut accept_uni(&mut server), 3).unwrap(), b"now");
+}
+
+#[test]
+fn all_connections_in_a_cork_are_driven_however_it_goes() {
+    type Way = fn(Cork);
+    let ways: [Way; 4] = [
+        |cork| cork.release(true),
+        |cork| cork.release(false),
+        drop,
+        |cork| std::thread::spawn(move || cork.release(true)).join().unwrap(),
+    ];
+    let mut pairs = [pair_of_engines(), pair_of_engines(), pair_of_engines()];
+    for way in ways {
+        let cork = Cork::default();
+        cork.hold();
+        for (_, client, _) in &mut pairs {
+            let mut send = open_uni(client);
+            write(&mut send, b"held").unwrap();
+            send.finish().unwrap();
+        }
+        way(cork);
+        for (_, _, server) in &mut pairs {
+            assert_eq!(read_to_end(&mut accept_uni(server)).unwrap(), b"held");
+        }
+    }
+}
+
+#[test]
+fn a_second_cork_of_a_thread_loses_nothing_of_the_first() {
+    let (_engine, mut client, mut server) = pair_of_engines();
+    let (_other_engine, mut other, mut other_server) = pair_of_engines();
+    let (mut send, mut beside) = (open_uni(&mut client), open_uni(&mut other));
+    let (first, second) = (Cork::default(), Cork::default());
+    first.hold();
+    write(&mut send, b"first").unwrap();
+    second.hold();
+    write(&mut beside, b"second").unwrap();
+    second.release(false);
+    assert_eq!(read(&mut accept_uni(&mut other_server), 6).unwrap(), b"second");
+    first.release(false);
+    assert_eq!(read(&mut accept_uni(&mut server), 5).unwrap(), b"first");
 }

@@ -1,7 +1,5 @@
 //! WebTransport: sessions between our own two sides, and peers that do not behave.
 
-#![cfg(feature = "webtransport")]
-
 mod rig;
 
 use std::task::{Context, Poll, Waker};

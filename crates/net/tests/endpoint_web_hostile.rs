@@ -1,7 +1,5 @@
 //! WebTransport with peers that end a session as they should not, or do not let it begin.
 
-#![cfg(feature = "webtransport")]
-
 mod rig;
 
 use std::time::Duration;

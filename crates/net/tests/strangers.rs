@@ -63,6 +63,28 @@ fn regression_what_strangers_say_is_kept_without_end() {
 }
 
 #[test]
+fn regression_a_stranger_that_said_too_much_is_never_gone() {
+    let mut listener = listen(&Identity::ephemeral().unwrap(), Peers::Secret);
+    let (mut display, mut app) = stranger(&mut listener);
+    send_all(&mut *display, 0, Class::Control, vec![7; 1 << 20]);
+    let (mut heard, mut is_over) = (0, false);
+    while !is_over {
+        match app.poll_arrival() {
+            Some(Arrival::Data { bytes, .. }) => heard += bytes.len(),
+            Some(Arrival::Closed { .. }) => is_over = true,
+            Some(_) => {}
+            None => {
+                if heard > 4 << 10 {
+                    close(&mut *display, &CloseReason::from_wire(7, "gone"));
+                }
+                wait_readable(app.wake_fd());
+                app.clear_wake();
+            }
+        }
+    }
+}
+
+#[test]
 fn regression_those_without_a_place_are_closed_with_code_0() {
     let mut listener = listen(&Identity::ephemeral().unwrap(), Peers::Secret);
     let visit = |_| {
@@ -75,7 +97,7 @@ fn regression_those_without_a_place_are_closed_with_code_0() {
     }
     let waiting: Vec<_> =
         std::iter::from_fn(|| listener.poll_accept()).map(|connected| connected.peer).collect();
-    let newest: Vec<_> = strangers[4..].iter().map(|(_, fingerprint)| *fingerprint).collect();
+    let newest: Vec<_> = strangers[4..].iter().map(|(_, fingerprint)| Some(*fingerprint)).collect();
     assert_eq!(waiting, newest);
 }
 

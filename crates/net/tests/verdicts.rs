@@ -14,7 +14,7 @@ use noq::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq::{Endpoint, EndpointConfig, TokioRuntime};
 use tokio::sync::oneshot;
 use wayferry_net::quic::{CertificateFault, ConnectError, Connected, Listener, Options, Reconnect, connect};
-use wayferry_net::{Identity, Peers, Trust};
+use wayferry_net::{Identity, Peers, Roots, Trust};
 use wayferry_proto::{Class, Priority, StreamId, Transmit};
 
 const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -45,7 +45,7 @@ fn a_public_certificate_for_the_name_is_enough() {
     let host = authority.identity(Kind::Good);
     let mut listener = listen(&host);
     let connected = attempt(&[listener.local_addr()], authority.trust(NAME)).unwrap();
-    assert_eq!(connected.peer, host.fingerprint());
+    assert_eq!(connected.peer, Some(host.fingerprint()));
     let mut accepted = listener.accept(PATIENCE).unwrap();
     accepted.carrier.welcome();
     send_all(&mut *accepted.carrier, 0, Class::Events, &b"welcome"[..]);
@@ -54,6 +54,27 @@ fn a_public_certificate_for_the_name_is_enough() {
     // An address is a name, too.
     let by_address = listen(&authority.identity(Kind::Address));
     assert!(attempt(&[by_address.local_addr()], authority.trust("127.0.0.1")).is_ok());
+}
+
+/// `openssl req -x509` makes such a certificate unless told otherwise.
+#[test]
+fn regression_a_certificate_that_was_given_as_an_authority_is_refused_as_a_hosts() {
+    let authority = Authority::new();
+    let given = |kind, name| {
+        let (certificate, key) = authority.files(kind);
+        let listener = listen(&Identity::load(&certificate, &key).unwrap());
+        let trust = Trust::named(name, Roots::load(Some(&certificate)).unwrap()).unwrap();
+        attempt(&[listener.local_addr()], trust).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(given(Kind::OwnAuthority, NAME), Ok(()));
+    assert_eq!(given(Kind::SelfSigned, NAME), Ok(()));
+    let refused = |kind, name, words: &str| given(kind, name).is_err_and(|told| told.contains(words));
+    assert!(refused(Kind::OwnAuthority, "another.test", "is not for `another.test`"));
+    assert!(refused(Kind::ExpiredAuthority, NAME, "has expired"));
+    // It is this one that is trusted, and no other that says the same of itself.
+    let listener = listen(&authority.identity(Kind::OwnAuthority));
+    let error = attempt(&[listener.local_addr()], authority.trust(NAME)).err().unwrap();
+    assert!(error.to_string().contains("is self-signed"), "{error}");
 }
 
 #[test]

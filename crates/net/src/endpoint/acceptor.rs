@@ -17,6 +17,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::arrived::Arrived;
 use super::link::{Link, Side, canonical};
 use super::sockets::Sockets;
 use super::stash::{Stash, Stashed};
@@ -191,12 +192,12 @@ impl Acceptor {
         if !complete {
             link.watch_handshake(accepted, self.config.handshake_timeout);
         }
-        #[cfg(feature = "webtransport")]
         if self.web.load(Ordering::Relaxed) && super::web::is_asked_for(&link) {
             let Stashed { uni, bi, .. } = stashed;
             return super::web::receive(link, &self.config, uni, bi).await.map(Accepted::Web);
         }
         if !complete {
+            link.arrived = Mutex::new(Arrived::new(std::mem::take(&mut stashed.datagrams)));
             link.stash = Stash::new(stashed);
         }
         Ok(Accepted::Raw(Connection::new(Arc::new(link))))
@@ -208,9 +209,6 @@ pub(super) fn server_config(
     config: &Config,
     web: bool,
 ) -> Result<Arc<ServerConfig>, Failure> {
-    if web && !cfg!(feature = "webtransport") {
-        return Err(Failure::Config("this build has no WebTransport".into()));
-    }
     let transport = config.transport("server")?;
     let crypto = QuicServerConfig::try_from(tls.build(web, config)?)
         .map_err(|error| Failure::Config(error.to_string()))?;

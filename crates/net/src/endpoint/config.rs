@@ -39,9 +39,9 @@ pub struct Config {
     pub congestion: Congestion,
     /// Whether datagrams are sent and received (RFC 9221). Default: yes.
     pub datagrams: bool,
-    /// Bidirectional streams that the peer may have open at once. Default 100.
+    /// Bidirectional streams that the peer may have open at once. Default 512.
     pub bi_streams: u32,
-    /// Unidirectional streams that the peer may have open at once. Default 100.
+    /// Unidirectional streams that the peer may have open at once. Default 512.
     pub uni_streams: u32,
     /// Bytes that the peer may send on one stream ahead of what was read: 1 to [`Config::STREAM_WINDOW_MAX`], the
     /// default.
@@ -50,8 +50,8 @@ pub struct Config {
     pub connection_window: u32,
     /// Bytes that are kept until the peer has acknowledged them; more waits. Default 8 MiB.
     pub send_window: u32,
-    /// Bytes of datagrams that wait, each way; more waits, or on the receiving side is lost, oldest first. Default
-    /// 1 MiB.
+    /// Bytes of datagrams received that wait to be taken; of more the oldest are lost. Of those to be sent as many
+    /// wait, but 1 MiB at most: a longer queue is only later. Default 8 MiB.
     pub datagram_buffer: usize,
     /// Bytes of UDP socket buffer each way, as far as the system grants them. Default 2 MiB.
     pub udp_buffer: usize,
@@ -72,12 +72,12 @@ impl Default for Config {
             handshake_timeout: Duration::from_secs(10),
             congestion: Congestion::default(),
             datagrams: true,
-            bi_streams: 100,
-            uni_streams: 100,
+            bi_streams: 512,
+            uni_streams: 512,
             stream_window: Self::STREAM_WINDOW_MAX,
             connection_window: 16 << 20,
             send_window: 8 << 20,
-            datagram_buffer: 1 << 20,
+            datagram_buffer: 8 << 20,
             udp_buffer: 2 << 20,
             keylog: None,
             qlog: None,
@@ -141,7 +141,7 @@ impl Config {
         config.receive_window(VarInt::from_u32(self.connection_window));
         config.send_window(self.send_window.into());
         config.datagram_receive_buffer_size(self.datagrams.then_some(self.datagram_buffer));
-        config.datagram_send_buffer_size(self.datagram_buffer);
+        config.datagram_send_buffer_size(self.datagram_buffer.min(DATAGRAMS_UNSENT_MAX));
         // Segmentation offload stays on, and saves much CPU; so no acknowledgement frequency: see `quic::config`.
         match self.congestion {
             Congestion::Cubic => config.congestion_controller_factory(Arc::new(CubicConfig::default())),
@@ -165,6 +165,9 @@ impl ControllerFactory for CopaForEach {
         Arc::new(CopaFactory::default()).build(now, mtu)
     }
 }
+
+/// Bytes of datagrams that wait to be sent.
+const DATAGRAMS_UNSENT_MAX: usize = 1 << 20;
 
 /// Clocks overflow with much more.
 const TIME_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);

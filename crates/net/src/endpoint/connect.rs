@@ -1,30 +1,29 @@
 //! Connecting: the first address whose handshake completes wins.
 //!
-//! Each attempt has a socket of its own, which moves when its connection does. Everyone who sees a first packet can
-//! answer it: the keys of Initial packets are no secret (RFC 9001 §5.2), so before the handshake is complete a close,
-//! an alert or another version proves nothing. An address that fails so is tried again, a few times: a server that
-//! means it says it each time, and its caller should not wait long for that. A wrong certificate disqualifies its
-//! address; the others have a moment to do better, and if none does, that is what the caller is told, for a peer that
-//! is not the expected one is an error to tell and not one to route around. Invariant: at most one attempt survives.
+//! Attempts share endpoints, but for those that name a local address. Who sees a first packet can answer it:
+//! the keys of Initial packets are no secret (RFC 9001 §5.2), so before the handshake is complete a close, an alert or
+//! another version proves nothing. An address that fails so is tried again, a few times: a server that means it says it
+//! each time, and its caller should not wait long for that. A wrong certificate disqualifies its address; the others
+//! have a moment to do better, and if none does, that is what the caller is told, for a peer that is not the expected
+//! one is an error to tell and not one to route around. Invariant: at most one attempt survives.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use noq::crypto::rustls::QuicClientConfig;
-use noq::{Connecting, ConnectionError, Endpoint, EndpointConfig, ZeroRttAccepted};
+use noq::{ConnectionError, Endpoint, ZeroRttAccepted};
 use rustls::client::Resumption;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use super::clients::{self, Begun, Kind};
 use super::link::{Link, Side};
 use super::probe;
-use super::runtime::PromptRuntime;
-use super::sockets::Sockets;
+use super::sockets::Lane;
 use super::{By, ClientTls, Config, Connection, Engine, Failure, Pending};
 use crate::keylog::KeyLogTo;
 use crate::quic::race::local_address;
-use crate::quic::socket;
 
 /// Where to connect to.
 #[derive(Clone, Debug)]
@@ -66,7 +65,7 @@ pub(super) async fn connect_link(
 ) -> Result<Link, Failure> {
     let plan = Plan::new(target, tls, config)?;
     let won = Box::pin(plan.race(&engine)).await?;
-    let side = Side::Client { udp_buffer: config.udp_buffer };
+    let side = Side::Client { udp_buffer: config.udp_buffer, lane: won.lane.map(Arc::new) };
     let mut link = Link::new(won.connection, engine, won.endpoint, side, config);
     if let Some(accepted) = won.accepted {
         link.watch_handshake(accepted, config.handshake_timeout);
@@ -88,6 +87,8 @@ struct Plan {
 struct Won {
     connection: noq::Connection,
     endpoint: Endpoint,
+    /// `None`: the endpoint is the connection's own.
+    lane: Option<Lane>,
     accepted: Option<ZeroRttAccepted>,
 }
 
@@ -162,31 +163,24 @@ impl Plan {
         address: SocketAddr,
         engine: &Engine,
     ) -> Result<Result<Won, ConnectionError>, Failure> {
-        let (connecting, endpoint, address) = self.start(address, engine)?;
-        attempt(connecting, endpoint, address, self.early).await
+        let begun = self.start(address, engine)?;
+        attempt(begun, address, self.early).await
     }
 
     /// Sends the first packet to one address.
-    fn start(
-        &self,
-        address: SocketAddr,
-        engine: &Engine,
-    ) -> Result<(Connecting, Endpoint, SocketAddr), Failure> {
-        let local = self.target.local.unwrap_or_else(|| local_address(&[address]));
-        let (socket, _) = socket::bind(local, self.udp_buffer)?;
-        let sockets = Sockets::default();
-        let runtime = Arc::new(PromptRuntime(sockets.clone()));
-        let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, runtime)?;
-        match endpoint.connect_with(self.noq.clone(), address, &self.name) {
-            Ok(connecting) => {
-                sockets.close_when_idle(engine, &endpoint);
-                Ok((connecting, endpoint, address))
+    fn start(&self, address: SocketAddr, engine: &Engine) -> Result<Begun, Failure> {
+        let connect = |endpoint: &Endpoint| endpoint.connect_with(self.noq.clone(), address, &self.name);
+        let kind = |local| Kind { local, udp_buffer: self.udp_buffer };
+        let begun = match self.target.local {
+            Some(local) => clients::alone(engine, kind(local), connect)?,
+            None => engine.clients().begin(engine, kind(local_address(&[address])), connect)?,
+        };
+        begun.map_err(|error| match error {
+            noq::ConnectError::InvalidServerName(name) => {
+                Failure::Config(format!("`{name}` is neither a host name nor an address"))
             }
-            Err(noq::ConnectError::InvalidServerName(name)) => {
-                Err(Failure::Config(format!("`{name}` is neither a host name nor an address")))
-            }
-            Err(error) => Err(Failure::Io(Arc::new(std::io::Error::other(error.to_string())))),
-        }
+            error => Failure::Io(Arc::new(std::io::Error::other(error.to_string()))),
+        })
     }
 }
 
@@ -216,26 +210,23 @@ fn is_fault(error: &ConnectionError) -> bool {
 }
 
 async fn attempt(
-    connecting: Connecting,
-    endpoint: Endpoint,
+    begun: Begun,
     address: SocketAddr,
     early: bool,
 ) -> Result<Result<Won, ConnectionError>, Failure> {
+    let Begun { connecting, endpoint, lane } = begun;
     if !early {
-        return attempt_whole(connecting, endpoint, address).await;
+        return attempt_whole(Begun { connecting, endpoint, lane }, address).await;
     }
     match connecting.into_0rtt() {
-        Ok((connection, accepted)) => Ok(Ok(Won { connection, endpoint, accepted: Some(accepted) })),
+        Ok((connection, accepted)) => Ok(Ok(Won { connection, endpoint, lane, accepted: Some(accepted) })),
         // The ticket has expired.
-        Err(connecting) => attempt_whole(connecting, endpoint, address).await,
+        Err(connecting) => attempt_whole(Begun { connecting, endpoint, lane }, address).await,
     }
 }
 
-async fn attempt_whole(
-    mut connecting: Connecting,
-    endpoint: Endpoint,
-    address: SocketAddr,
-) -> Result<Result<Won, ConnectionError>, Failure> {
+async fn attempt_whole(begun: Begun, address: SocketAddr) -> Result<Result<Won, ConnectionError>, Failure> {
+    let Begun { mut connecting, endpoint, lane } = begun;
     let began = Instant::now();
     let connected = tokio::select! {
         connected = &mut connecting => connected,
@@ -250,7 +241,7 @@ async fn attempt_whole(
             }
         }
     };
-    Ok(connected.map(|connection| Won { connection, endpoint, accepted: None }))
+    Ok(connected.map(|connection| Won { connection, endpoint, lane, accepted: None }))
 }
 
 /// How long a handshake may take before it is begun anew, for the first time.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use noq::{ConnectionError, PathId};
+use noq::{ConnectionError, PathId, Runtime, TokioRuntime};
 use rustls::pki_types::CertificateDer;
 
 use super::early::Verdict;
@@ -139,7 +139,7 @@ impl Connection {
 
     /// What it has done so far.
     pub fn stats(&self) -> Stats {
-        Stats::of(&self.link.noq)
+        Stats::of(&self.link)
     }
 
     /// Its network paths; one, as multipath is not used.
@@ -156,15 +156,42 @@ impl Connection {
         if let Some(failure) = self.link.failure() {
             return Err(failure);
         }
-        let Side::Client { udp_buffer } = self.link.side else {
+        let Side::Client { udp_buffer, lane } = &self.link.side else {
             return Err(Failure::Config("only the side that connected can move".into()));
         };
         if self.link.endpoint.local_addr()?.is_ipv6() != address.is_ipv6() {
             return Err(Failure::Config("a connection cannot move between IPv4 and IPv6".into()));
         }
-        let (socket, _) = socket::bind(address, udp_buffer)?;
+        let (socket, _) = socket::bind(address, *udp_buffer)?;
         let _inside = self.link.engine.enter();
-        Ok(self.link.endpoint.rebind(socket)?)
+        match lane {
+            Some(lane) if !self.link.engine.clients().is_alone(lane) => {
+                if lane.address().is_none() {
+                    self.link.close_at_end(lane);
+                }
+                lane.move_to(TokioRuntime.wrap_udp_socket(socket)?)?;
+                // noq tells all connections of an endpoint, or none.
+                self.link.endpoint.handle_network_change(None);
+            }
+            lane => {
+                self.link.endpoint.rebind(socket)?;
+                lane.iter().for_each(|lane| lane.forget());
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on under another of the connection IDs that the peer has given (RFC 9000 §5.1.1), if there is one. Other
+    /// connections on the endpoint do the same: noq tells all or none. The side that connected may do that.
+    ///
+    /// # Errors
+    /// [`Failure::Config`] on the other side.
+    pub fn change_id(&self) -> Result<(), Failure> {
+        let Side::Client { .. } = self.link.side else {
+            return Err(Failure::Config("only the side that connected can change the connection ID".into()));
+        };
+        self.link.endpoint.handle_network_change(None);
+        Ok(())
     }
 
     /// Changes the keys of what is sent (RFC 9001 §6). Nothing happens while an earlier change is under way.
@@ -255,17 +282,14 @@ async fn open_bi(link: Arc<Link>) -> Result<(SendStream, ReceiveStream), Failure
 
 /// Says to which session a stream belongs, if there are sessions.
 async fn begin(link: &Link, stream: &mut noq::SendStream, both_ways: bool) -> Result<(), Failure> {
-    #[cfg(feature = "webtransport")]
     if let Some(session) = &link.session {
         let header = session.stream_header(both_ways);
         return stream.write_all(header).await.map_err(|error| link.write_failure(error));
     }
-    let _ = (link, stream, both_ways);
     Ok(())
 }
 
 async fn accept_uni(link: Arc<Link>) -> Result<ReceiveStream, Failure> {
-    #[cfg(feature = "webtransport")]
     if let Some(session) = &link.session {
         let (stream, skipped) = session.arrivals.next_uni().await.map_err(|error| link.end(&error))?;
         return Ok(ReceiveStream::new(stream, link, skipped, false));
@@ -278,7 +302,6 @@ async fn accept_uni(link: Arc<Link>) -> Result<ReceiveStream, Failure> {
 }
 
 async fn accept_bi(link: Arc<Link>) -> Result<(SendStream, ReceiveStream), Failure> {
-    #[cfg(feature = "webtransport")]
     if let Some(session) = &link.session {
         let (send, receive, skipped) = session.arrivals.next_bi().await.map_err(|error| link.end(&error))?;
         return Ok((

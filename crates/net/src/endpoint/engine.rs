@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use super::clients::Clients;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -21,6 +22,7 @@ pub struct Engine(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     handle: Handle,
+    clients: Clients,
     /// Its end is the thread's.
     _stop: oneshot::Sender<()>,
 }
@@ -37,12 +39,17 @@ impl Engine {
         std::thread::Builder::new().name("wayferry-quic".into()).spawn(move || {
             let _ = runtime.block_on(stopped);
         })?;
-        Ok(Self(Arc::new(Inner { handle, _stop: stop })))
+        Ok(Self(Arc::new(Inner { handle, clients: Clients::default(), _stop: stop })))
     }
 
     /// Runs `future` on the thread.
     pub fn spawn<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Pending<T> {
         Pending { task: self.0.handle.spawn(future), _engine: self.clone() }
+    }
+
+    /// The endpoints that connections share.
+    pub(super) fn clients(&self) -> &Clients {
+        &self.0.clients
     }
 
     /// For what must be made inside the runtime, such as sockets and timers.

@@ -11,14 +11,15 @@ use noq::{
     ConnectionError, Endpoint, PathId, ReadError, SendDatagramError, StoppedError, VarInt, WriteError,
     ZeroRttAccepted,
 };
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
+use super::arrived::Arrived;
 use super::drain::Finished;
 use super::early::{Early, Verdict};
 use super::receive::Stream;
 use super::runtime::promptly;
+use super::sockets::Lane;
 use super::stash::Stash;
-#[cfg(feature = "webtransport")]
 use super::web::Session;
 use super::{By, Config, Engine, Failure};
 
@@ -37,20 +38,22 @@ pub(super) struct Link {
     pub(super) finished: Arc<Finished>,
     pub(super) early: Arc<Early>,
     pub(super) stash: Stash,
+    pub(super) arrived: Mutex<Arrived>,
     refused: Mutex<Refused>,
     /// Where the peer was at first.
     remote: SocketAddr,
-    #[cfg(feature = "webtransport")]
     pub(super) session: Option<Arc<Session>>,
 }
 
 /// Who began.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Side {
     /// This side.
     Client {
         /// Of the sockets, in bytes.
         udp_buffer: usize,
+        /// On an endpoint that others share: its own way.
+        lane: Option<Arc<Lane>>,
     },
     /// The peer.
     Server {
@@ -97,8 +100,8 @@ impl Link {
             finished: Arc::default(),
             early: Arc::new(Early::none()),
             stash: Stash::default(),
+            arrived: Mutex::default(),
             refused: Mutex::default(),
-            #[cfg(feature = "webtransport")]
             session: None,
         }
     }
@@ -152,7 +155,6 @@ impl Link {
         if let Side::Server { closed } = &self.side {
             ours = ours.or_else(|| closed.get());
         }
-        #[cfg(feature = "webtransport")]
         if self.is_web() {
             return super::web::end(error, ours);
         }
@@ -168,7 +170,6 @@ impl Link {
     }
 
     pub(super) fn close(&self, code: u64, reason: &[u8]) {
-        #[cfg(feature = "webtransport")]
         if let Some(session) = &self.session {
             return session.close(&self.engine, code, reason);
         }
@@ -218,27 +219,22 @@ impl Link {
 
     /// A stream's code as it goes on the wire.
     pub(super) fn code_out(&self, code: u64) -> VarInt {
-        #[cfg(feature = "webtransport")]
         if self.is_web() {
-            return super::web::code_out(code);
+            return crate::http3::code_out(code);
         }
         saturate(code)
     }
 
     /// A stream's code as it came from the wire.
     pub(super) fn code_in(&self, code: VarInt) -> u64 {
-        #[cfg(feature = "webtransport")]
         if self.is_web() {
-            return super::web::code_in(code);
+            return crate::http3::code_in(code);
         }
         code.into_inner()
     }
 
     pub(super) fn is_web(&self) -> bool {
-        #[cfg(feature = "webtransport")]
-        return self.session.is_some();
-        #[cfg(not(feature = "webtransport"))]
-        false
+        self.session.is_some()
     }
 
     pub(super) fn remote_address(&self) -> SocketAddr {
@@ -247,7 +243,12 @@ impl Link {
     }
 
     pub(super) fn local_address(&self) -> SocketAddr {
-        let bound = self.endpoint.local_addr().unwrap_or_else(|_| ([0, 0, 0, 0], 0).into());
+        let moved = match &self.side {
+            Side::Client { lane: Some(lane), .. } => lane.address(),
+            _ => None,
+        };
+        let bound = moved.map_or_else(|| self.endpoint.local_addr(), Ok);
+        let bound = bound.unwrap_or_else(|_| ([0, 0, 0, 0], 0).into());
         let path = self.noq.path(PathId::ZERO).and_then(|path| path.local_ip().ok().flatten());
         match path {
             Some(ip) if bound.ip().is_unspecified() => canonical(SocketAddr::new(ip, bound.port())),
@@ -255,12 +256,22 @@ impl Link {
         }
     }
 
+    /// Closes what `lane` was moved to when late packets cannot come any more, three timeouts after the connection's
+    /// end (RFC 9000 §10.2).
+    pub(super) fn close_at_end(&self, lane: &Arc<Lane>) {
+        let (lane, closed) = (Arc::clone(lane), self.noq.on_closed());
+        self.engine.detach(async move {
+            let rtt = closed.await.path_stats.iter().map(|(_, path)| path.rtt).max().unwrap_or_default();
+            sleep(3 * (3 * rtt + ACK_DELAY)).await;
+            lane.close();
+        });
+    }
+
     pub(super) fn handshake_data(&self) -> Option<Box<HandshakeData>> {
         handshake_data(&self.noq)
     }
 }
 
-#[cfg(feature = "webtransport")]
 impl Drop for Link {
     fn drop(&mut self) {
         if let Some(session) = &self.session {
@@ -286,3 +297,6 @@ pub(super) fn canonical(address: SocketAddr) -> SocketAddr {
         _ => SocketAddr::new(address.ip().to_canonical(), address.port()),
     }
 }
+
+/// What a peer waits at most before it acknowledges (RFC 9000 §18.2).
+const ACK_DELAY: Duration = Duration::from_millis(25);

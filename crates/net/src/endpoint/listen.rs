@@ -45,7 +45,6 @@ pub struct Admission {
     /// When addresses are validated.
     pub retry: Retry,
     /// Whether the application protocol `h3` means WebTransport, and is offered beside those of [`ServerTls::alpn`].
-    /// Needs the feature `webtransport`.
     pub web: bool,
 }
 
@@ -57,7 +56,6 @@ pub enum Accepted {
     /// A connection whose handshake is complete, or which brought early data.
     Raw(Connection),
     /// A client that asks for a WebTransport session.
-    #[cfg(feature = "webtransport")]
     Web(super::web::Request),
 }
 

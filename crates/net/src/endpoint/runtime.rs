@@ -1,17 +1,20 @@
 //! noq's tasks, which the caller's thread may drive as well as the engine's.
 //!
 //! Each runs on the engine's thread, woken like any other. But who writes inside [`promptly`] drives the connection
-//! itself, there and then: a packet leaves without a second thread having to wake first. Invariant: a task is polled by
-//! one thread at a time, and no wake-up is lost between the two.
+//! itself, there and then: a packet leaves without a second thread having to wake first. And while a thread holds a
+//! [`Cork`], it wakes no task for each of many small things, but once for all. Invariant: a task is polled by one
+//! thread at a time, and no wake-up is lost between the two, nor with a cork.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::UdpSocket;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock, TryLockError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use noq::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
 use tokio::runtime::Handle;
@@ -32,6 +35,42 @@ pub fn promptly<T>(f: impl FnOnce() -> T) -> T {
     output
 }
 
+/// Holds back what a thread gives connections to do, so that each of them is driven once for all of it.
+///
+/// Without one the engine's thread wakes at the first of many small things, and then two threads want the connection's
+/// lock for each of the others. What waits leaves late, so it is for a moment, and for little data.
+#[derive(Default)]
+pub struct Cork(Arc<Held>);
+
+impl Cork {
+    /// From now on wake-ups by this thread wait here, until [`Cork::release`]. What [`promptly`] sends does not.
+    pub fn hold(&self) {
+        self.0.tasks().get_or_insert_with(|| Batch { tasks: Vec::new(), since: Instant::now() });
+        let before = CORK.replace(Some(Arc::clone(&self.0)));
+        // A loop was stopped in the midst of its turn, and another runs on this thread.
+        before.iter().filter(|before| !Arc::ptr_eq(before, &self.0)).for_each(|before| before.release(false));
+    }
+
+    /// Has all that waits driven: the first connection on this thread if `here`, as in [`promptly`], the others, or
+    /// all, by the engine's. From now on nothing waits.
+    pub fn release(&self, here: bool) {
+        self.0.release(here);
+    }
+}
+
+/// What waits is driven all the same.
+impl Drop for Cork {
+    fn drop(&mut self) {
+        self.release(false);
+    }
+}
+
+impl fmt::Debug for Cork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cork").finish_non_exhaustive()
+    }
+}
+
 /// What noq needs of tokio, with tasks that can be driven from elsewhere, and sockets that can be closed.
 #[derive(Debug)]
 pub(super) struct PromptRuntime(pub(super) Sockets);
@@ -43,7 +82,12 @@ impl Runtime for PromptRuntime {
 
     fn spawn(&self, work: Work) {
         let handle = Handle::current();
-        let task = Task { work: Mutex::new(Some(work)), engine: OnceLock::new(), handle: handle.clone() };
+        let task = Task {
+            work: Mutex::new(Some(work)),
+            engine: OnceLock::new(),
+            handle: handle.clone(),
+            held: AtomicBool::new(false),
+        };
         drop(handle.spawn(OnEngine(Arc::new(task))));
     }
 
@@ -65,6 +109,8 @@ struct Task {
     /// Has the engine's thread drive it; there from the first time on.
     engine: OnceLock<Waker>,
     handle: Handle,
+    /// It is in a cork.
+    held: AtomicBool,
 }
 
 impl Task {
@@ -101,11 +147,69 @@ impl Task {
 
 impl Wake for Task {
     fn wake(self: Arc<Self>) {
-        if let Some(task) = Scope::catch(self) {
+        if let Some(task) = Scope::catch(self).and_then(Held::keep) {
             task.wake_engine();
         }
     }
 }
+
+/// The tasks in a cork; `None` while it holds nothing back.
+#[derive(Default)]
+struct Held(Mutex<Option<Batch>>);
+
+/// What waits, and since when.
+struct Batch {
+    tasks: Vec<Arc<Task>>,
+    since: Instant,
+}
+
+impl Batch {
+    fn release(self, here: bool) {
+        for (index, task) in self.tasks.into_iter().enumerate() {
+            task.held.store(false, Ordering::Release);
+            if here && index == 0 { task.drive_here() } else { task.wake_engine() }
+        }
+    }
+
+    fn has(&self, task: &Arc<Task>) -> bool {
+        self.tasks.iter().any(|held| Arc::ptr_eq(held, task))
+    }
+}
+
+impl Held {
+    /// Takes `task` if this thread holds a cork, or gives it back.
+    fn keep(task: Arc<Task>) -> Option<Arc<Task>> {
+        // A thread that ends holds none.
+        let Ok(Some(held)) = CORK.try_with(|cork| cork.borrow().clone()) else { return Some(task) };
+        let mut batch = held.tasks();
+        // A loop that was stopped in the midst of its turn does not end it, and another may run on this thread.
+        let late = batch.take_if(|batch| batch.since.elapsed() > MOMENT);
+        let Some(batch) = &mut *batch else {
+            drop(batch);
+            let _ = CORK.try_with(RefCell::take);
+            late.into_iter().for_each(|batch| batch.release(false));
+            return Some(task);
+        };
+        if !task.held.swap(true, Ordering::AcqRel) {
+            batch.tasks.push(task);
+            return None;
+        }
+        // Another thread's cork, or another loop's, may hold it for long.
+        (!batch.has(&task)).then_some(task)
+    }
+
+    fn release(&self, here: bool) {
+        let batch = self.tasks().take();
+        batch.into_iter().for_each(|batch| batch.release(here));
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, Option<Batch>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What waits leaves with the next wake-up after so long, whether its turn has ended or not.
+const MOMENT: Duration = Duration::from_millis(5);
 
 /// A task as the engine's thread has it.
 struct OnEngine(Arc<Task>);
@@ -188,4 +292,83 @@ impl Drop for Scope {
 
 thread_local! {
     static CATCH: RefCell<Catch> = RefCell::default();
+    static CORK: RefCell<Option<Arc<Held>>> = const { RefCell::new(None) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    /// How often the engine was woken.
+    #[derive(Default)]
+    struct Engine(AtomicUsize);
+
+    impl Engine {
+        fn woken(&self) -> usize {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    impl Wake for Engine {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// With a runtime, whose handle a task needs.
+    fn task() -> (tokio::runtime::Runtime, Arc<Engine>, Waker) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let engine = Arc::new(Engine::default());
+        let task = Task {
+            work: Mutex::new(None),
+            engine: OnceLock::from(Waker::from(Arc::clone(&engine))),
+            handle: runtime.handle().clone(),
+            held: AtomicBool::new(false),
+        };
+        (runtime, engine, Waker::from(Arc::new(task)))
+    }
+
+    #[test]
+    fn regression_a_cork_that_is_left_holds_back_although_another_is_held() {
+        let (_runtime, engine, waker) = task();
+        let (left, other) = (Cork::default(), Cork::default());
+        left.hold();
+        waker.wake_by_ref();
+        assert_eq!(engine.woken(), 0);
+        other.hold();
+        assert_eq!(engine.woken(), 1);
+    }
+
+    #[test]
+    fn regression_a_cork_that_is_left_holds_back_what_comes_much_later() {
+        let (_runtime, engine, waker) = task();
+        let left = Cork::default();
+        left.hold();
+        waker.wake_by_ref();
+        let mut held = left.0.tasks();
+        held.as_mut().expect("it holds").since -= 2 * MOMENT;
+        drop(held);
+        waker.wake_by_ref();
+        // What waited, and this.
+        assert_eq!(engine.woken(), 2);
+    }
+
+    #[test]
+    fn regression_a_task_in_the_cork_of_another_thread_waits_for_that() {
+        let (_runtime, engine, waker) = task();
+        let theirs = Cork::default();
+        std::thread::scope(|scope| {
+            let hold = || {
+                theirs.hold();
+                waker.wake_by_ref();
+            };
+            scope.spawn(hold).join().expect("no panic");
+        });
+        let ours = Cork::default();
+        ours.hold();
+        waker.wake_by_ref();
+        assert_eq!(engine.woken(), 1);
+    }
 }

@@ -116,20 +116,21 @@ impl SendStream {
             return Err(Failure::StreamGone);
         }
         self.state = State::Finished;
-        if let Some(failure) = self.link.failure() {
-            return Err(failure);
-        }
-        self.check_early()?;
+        self.link.check()?;
         let Some(stream) = &mut self.stream else {
             return Err(Failure::StreamGone);
         };
-        // To ask noq when everything has arrived costs memory for good where the peer has stopped the stream before.
+        // Each of these takes noq's lock, which its own task wants, too. The first knows all that can be wrong.
         let noop = &mut Context::from_waker(Waker::noop());
-        let stopped = pin!(stream.write(&[])).poll(noop);
-        if let Poll::Ready(Err(WriteError::Stopped(code))) = stopped {
-            self.stopped = Watch::Known(Some(self.link.code_in(code)));
-        } else {
-            self.link.finished.add(self.id, stream.stopped());
+        let known = pin!(stream.write(&[])).poll(noop);
+        match known {
+            // To ask noq when everything has arrived costs memory for good where the peer has stopped the stream.
+            Poll::Ready(Err(WriteError::Stopped(code))) => {
+                self.stopped = Watch::Known(Some(self.link.code_in(code)));
+            }
+            Poll::Ready(Err(error)) => return Err(self.link.write_failure(error)),
+            // Pending: the connection's window is full.
+            Poll::Ready(Ok(_)) | Poll::Pending => self.link.finished.add(self.id, stream.stopped()),
         }
         stream.finish().map_err(|_| Failure::StreamGone)
     }

@@ -32,10 +32,6 @@ impl Stash {
         self.lock().as_mut()?.bi.pop_front()
     }
 
-    pub(super) fn datagram(&self) -> Option<Bytes> {
-        self.lock().as_mut()?.datagrams.pop_front()
-    }
-
     fn lock(&self) -> MutexGuard<'_, Option<Box<Stashed>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use noq::{Connection, PathId};
+use noq::PathId;
 
 use super::link::Link;
 
@@ -43,12 +43,15 @@ pub struct Stats {
     pub sent_datagram_frames: u64,
     /// DATAGRAM frames received.
     pub received_datagram_frames: u64,
+    /// Datagrams received that no caller was given: more waited than [`Config::datagram_buffer`](super::Config) has
+    /// room for, and they were the oldest. Those of the last moment may be missing.
+    pub dropped_datagrams: u64,
 }
 
 impl Stats {
-    pub(super) fn of(connection: &Connection) -> Self {
-        let stats = connection.stats();
-        let path = connection.path_stats(PathId::ZERO).unwrap_or_default();
+    pub(super) fn of(link: &Link) -> Self {
+        let stats = link.noq.stats();
+        let path = link.noq.path_stats(PathId::ZERO).unwrap_or_default();
         Self {
             rtt: path.rtt,
             congestion_window: path.cwnd,
@@ -66,6 +69,7 @@ impl Stats {
             received_stream_frames: stats.frame_rx.stream,
             sent_datagram_frames: stats.frame_tx.datagram,
             received_datagram_frames: stats.frame_rx.datagram,
+            dropped_datagrams: link.dropped_datagrams(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Whom to trust, and what to prove.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use ring::digest::{Context, SHA256};
 use rustls::client::Resumption;
@@ -12,7 +12,8 @@ use rustls::server::{ServerSessionMemoryCache, WebPkiClientVerifier};
 use rustls::{ClientConfig, ServerConfig};
 
 use super::{Config, Failure, TicketStore};
-use crate::identity::{Fingerprint, Identity, Known, PinnedVerifier};
+use crate::http3::H3;
+use crate::identity::{Fingerprint, Identity, Known, PinnedVerifier, short_lived};
 use crate::keylog::KeyLogTo;
 use crate::roots::Roots;
 use crate::trust::NamedVerifier;
@@ -165,19 +166,9 @@ pub fn self_signed(names: &[String], days: u32) -> Result<(String, String), Fail
     if !(1..=36500).contains(&days) {
         return Err(Failure::Config("a certificate is valid for 1 to 36500 days".into()));
     }
-    let mut params = rcgen::CertificateParams::new(names).map_err(wrong)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    // Whole seconds: certificates have no more. A minute for clocks that are behind.
-    let begin = Duration::from_secs(now.as_secs()).saturating_sub(Duration::from_secs(60));
-    params.not_before = rcgen::date_time_ymd(1970, 1, 1) + begin;
-    params.not_after = params.not_before + DAY * days;
-    let key = rcgen::KeyPair::generate().map_err(wrong)?;
-    let certificate = params.self_signed(&key).map_err(wrong)?;
-    Ok((certificate.pem(), key.serialize_pem()))
+    let made = short_lived(names, DAY * days).map_err(wrong)?;
+    Ok((made.cert.pem(), made.signing_key.serialize_pem()))
 }
-
-/// The application protocol of HTTP/3 (RFC 9114 §3.1).
-pub(super) const H3: &[u8] = b"h3";
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 

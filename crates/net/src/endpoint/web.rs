@@ -1,17 +1,12 @@
 //! WebTransport over HTTP/3 (draft-ietf-webtrans-http3): one session per connection.
 //!
-//! `web-transport-proto` writes and reads the settings and the request, and writes the capsules; what is here takes the
-//! streams of a connection apart, reads the capsules, and ends a session so that the other side learns why. There is no
-//! other HTTP in it. A session is a [`Connection`] like any other. Invariant: a stream of a kind that is not known is
-//! refused, and harms no session.
+//! `web-transport-proto` writes and reads the settings and the request; the rest of the wire is `http3`'s. What is here
+//! makes and ends sessions, so that the other side learns why. There is no other HTTP in it. Invariant: a session is a
+//! [`Connection`] like any other.
 
-mod arrivals;
-mod capsules;
-mod codes;
-mod demux;
+mod end;
 mod handshake;
 mod session;
-mod wire;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -21,14 +16,13 @@ use noq::{RecvStream, SendStream};
 use url::Url;
 use web_transport_proto::http::StatusCode;
 
-pub(super) use self::codes::{code_in, code_out, end};
+pub(super) use self::end::end;
 use self::handshake::{Asked, Exchange};
 pub(super) use self::session::Session;
-pub(super) use self::wire::strip_datagram;
 use super::connect::connect_link;
 use super::link::Link;
-use super::tls::H3;
 use super::{ClientTls, Config, Connection, Engine, Failure, Pending, Target};
+use crate::http3::H3;
 
 /// Connects to `url`, `https://host:port/path`; `target` has its host and addresses. The application protocol is `h3`,
 /// not what `tls` says; early data is not used.

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use noq::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use noq::{
-    AckFrequencyConfig, ClientConfig, IdleTimeout, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt,
-};
+use noq::{ClientConfig, IdleTimeout, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt};
+use wayferry_congestion::{MTU_MAX, STREAM_WINDOW};
 
 use super::error::SetupError;
 use super::meter::Meter;
 use super::standing::{STRANGER_STREAMS, STRANGER_WINDOW};
+use crate::http3::CRITICAL;
 
 /// What decides how much is sent when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,35 +76,19 @@ impl Options {
 
     /// The transport of one connection, which reports to `meter`.
     fn transport(&self, meter: &Arc<Meter>, side: &str) -> TransportConfig {
-        let mut config = TransportConfig::default();
+        let mut config = wayferry_congestion::transport();
         // One stream per update, key press flush or pipe; no pool to exhaust.
         config.max_concurrent_uni_streams(self.streams.into());
-        // All channels are one-way.
-        config.max_concurrent_bidi_streams(0u32.into());
         config.datagram_receive_buffer_size(Some(DATAGRAM_BUFFER));
         // What is older than a few packets of sound is of no use: noq drops the oldest.
         config.datagram_send_buffer_size(DATAGRAM_UNSENT);
         config.max_idle_timeout(IdleTimeout::try_from(self.idle_timeout).ok());
         config.keep_alive_interval(Some(self.keep_alive));
-        // The first RTT estimate decides when a lost handshake packet is sent again.
-        config.initial_rtt(INITIAL_RTT);
         config.stream_receive_window(VarInt::from_u32(STREAM_WINDOW));
         config.receive_window(CONNECTION_WINDOW);
-        // Never what limits: the session schedules what it hands over.
-        config.send_window(SEND_WINDOW);
-        config.send_fairness(true);
         let mut mtu = MtuDiscoveryConfig::default();
         mtu.upper_bound(MTU_MAX);
         config.mtu_discovery_config(Some(mtu));
-        // A tail that waits 25 ms for its acknowledgement looks like loss, and holds back a window.
-        let mut acks = AckFrequencyConfig::default();
-        acks.max_ack_delay(Some(MAX_ACK_DELAY));
-        config.ack_frequency_config(Some(acks));
-        config.packet_threshold(OVERTAKEN);
-        // noq 1.4.0 panics when, in one batch, a second loss probe carries an ACK_FREQUENCY frame and the first was
-        // too short: all datagrams of a batch have the first one's size, and that frame is written unchecked.
-        // A batch of one is never short. Costs about a third more CPU per byte sent.
-        config.enable_segmentation_offload(false);
         config.congestion_controller_factory(meter.controllers(self.congestion));
         if let Some(directory) = &self.qlog {
             write_qlog(&mut config, directory, side);
@@ -139,11 +123,31 @@ impl Options {
         tls: rustls::ServerConfig,
         meter: &Arc<Meter>,
     ) -> Result<Arc<ServerConfig>, SetupError> {
+        self.stranger(base, tls, meter, (STRANGER_STREAMS, 0))
+    }
+
+    /// The same where it may be a page, with HTTP/3's own streams and its request (RFC 9114 §6).
+    pub(super) fn page_connection(
+        &self,
+        base: &ServerConfig,
+        tls: rustls::ServerConfig,
+        meter: &Arc<Meter>,
+    ) -> Result<Arc<ServerConfig>, SetupError> {
+        self.stranger(base, tls, meter, (STRANGER_STREAMS + CRITICAL, 1))
+    }
+
+    fn stranger(
+        &self,
+        base: &ServerConfig,
+        tls: rustls::ServerConfig,
+        meter: &Arc<Meter>,
+        (uni, bi): (u32, u32),
+    ) -> Result<Arc<ServerConfig>, SetupError> {
         let mut config = base.clone();
         config.crypto = Arc::new(server_crypto(tls)?);
         let mut transport = self.transport(meter, "app");
         transport.receive_window(STRANGER_WINDOW);
-        transport.max_concurrent_uni_streams(STRANGER_STREAMS);
+        transport.max_concurrent_uni_streams(uni.into()).max_concurrent_bidi_streams(bi.into());
         config.transport_config(Arc::new(transport));
         Ok(Arc::new(config))
     }
@@ -169,14 +173,8 @@ pub(crate) fn write_qlog(config: &mut TransportConfig, directory: &Path, side: &
     let _ = (config, directory, side);
 }
 
-/// Between a LAN and another continent; RFC 9002 §6.2.2 has 333 ms for any network at all.
-const INITIAL_RTT: Duration = Duration::from_millis(100);
-
-/// Bytes that one stream may have on the way: more than any update or blob.
-const STREAM_WINDOW: u32 = 16 << 20;
-
-/// Bytes that all streams together may have on the way: 1 Gbit/s at 250 ms.
-pub(super) const CONNECTION_WINDOW: VarInt = VarInt::from_u32(32 << 20);
+/// Bytes that all streams together may have on the way.
+pub(super) const CONNECTION_WINDOW: VarInt = VarInt::from_u32(wayferry_congestion::CONNECTION_WINDOW);
 
 /// Bytes that a display may have on the way that shows a ticket and has not yet proved who it is.
 pub(super) const EARLY_WINDOW: VarInt = VarInt::from_u32(256 << 10);
@@ -186,20 +184,6 @@ const DATAGRAM_BUFFER: usize = 64 << 10;
 
 /// Bytes of datagrams that have not left: ten of the largest.
 const DATAGRAM_UNSENT: usize = 12 << 10;
-
-/// Bytes that noq keeps until they are acknowledged.
-const SEND_WINDOW: u64 = 64 << 20;
-
-/// Ethernet minus IPv6 and UDP headers, minus room for one tunnel's.
-const MTU_MAX: u16 = 1452;
-
-/// By how many later packets a lost one is known, if time does not tell first: an eighth of a round trip. With 3, the
-/// least, a link that only reorders seems to lose, and repair and congestion control believe it.
-// RFC 9002 §6.1.1
-const OVERTAKEN: u32 = 12;
-
-/// How long the peer may hold an acknowledgement back.
-const MAX_ACK_DELAY: Duration = Duration::from_millis(5);
 
 /// First packets that have not been looked at; the next ones are lost. They are looked at between two reads of the
 /// socket.

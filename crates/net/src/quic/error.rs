@@ -195,6 +195,10 @@ impl CertificateFault {
             CertificateError::Other(other) if other.0.downcast_ref::<SelfSigned>().is_some() => {
                 Self::SelfSigned
             }
+            // rustls-webpki takes shorter keys for such as do not match.
+            CertificateError::BadSignature => {
+                Self::Other("a signature is wrong, or made with an RSA key of fewer than 2048 bits".into())
+            }
             other => Self::Other(bounded(&other.to_string())),
         }
     }

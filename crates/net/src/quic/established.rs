@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use noq::{Connection, VarInt};
+use noq::Connection;
 use rustls::pki_types::CertificateDer;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -16,6 +16,7 @@ use wayferry_proto::admission::NO_PLACE;
 use wayferry_proto::{Arrival, CloseReason, LinkState, Transmit};
 
 use super::config::Options;
+use super::framing::Framing;
 use super::runtime::{Guests, Runtime};
 use super::shared::{STEP, Shared};
 use super::{intake, probe, pump};
@@ -28,8 +29,8 @@ pub struct Connected {
     /// For the run loop.
     pub carrier: Box<dyn Carrier>,
     /// The peer's certificate. Under [`Peers::Secret`](crate::Peers::Secret) it proves only that it stays the same
-    /// peer.
-    pub peer: Fingerprint,
+    /// peer. A page has none.
+    pub peer: Option<Fingerprint>,
     /// Where the peer is.
     pub address: SocketAddr,
     /// On the display side: what was to leave early did, and was taken. On the app side: the peer came back with a
@@ -49,12 +50,14 @@ impl Sending {
     /// Call inside the runtime.
     pub(super) fn start(
         connection: &Connection,
+        framing: Framing,
         shared: &Arc<Shared>,
         guests: &Guests,
         options: &Options,
     ) -> Self {
         let (kicks, kicked) = mpsc::unbounded_channel();
-        let pump = pump::Pump::new(connection.clone(), Arc::clone(shared), kicked, options.open_timeout);
+        let (connection, line) = (connection.clone(), Arc::clone(shared));
+        let pump = pump::Pump::new(connection, framing, line, kicked, options.open_timeout);
         let pump = tokio::spawn(pump.run(guests.pass()));
         Self { kicks: Some(kicks), feeder: Feeder::new(Arc::clone(&shared.outbox)), pump }
     }
@@ -84,9 +87,10 @@ impl Sending {
 /// A connection with its tasks running, not yet in anybody's hands.
 pub(super) struct Established {
     pub(super) connection: Connection,
+    pub(super) framing: Framing,
     pub(super) shared: Arc<Shared>,
     pub(super) sending: Sending,
-    pub(super) peer: Fingerprint,
+    pub(super) peer: Option<Fingerprint>,
     pub(super) address: SocketAddr,
     pub(super) early: bool,
 }
@@ -95,28 +99,28 @@ impl Established {
     /// Starts the tasks; call inside the runtime.
     pub(super) fn new(
         connection: Connection,
+        framing: Framing,
         shared: Arc<Shared>,
         sending: Sending,
         address: SocketAddr,
         early: bool,
         guests: &Guests,
     ) -> Self {
-        tokio::spawn(intake::run(connection.clone(), Arc::clone(&shared)));
+        tokio::spawn(intake::run(connection.clone(), framing.clone(), Arc::clone(&shared)));
         tokio::spawn(probe::run(connection.clone(), guests.clone(), Arc::clone(&shared)));
-        // Both sides demand a certificate, so there is one.
-        let peer = peer_of(&connection).unwrap_or(Fingerprint([0; 32]));
-        Self { connection, shared, sending, peer, address, early }
+        let peer = peer_of(&connection);
+        Self { connection, framing, shared, sending, peer, address, early }
     }
 
-    /// Ends it before anybody has seen it.
+    /// Ends it before anybody has seen it; call inside the runtime.
     pub(super) fn turn_away(self) {
         let (code, text) = CloseReason::TooMuch(NO_PLACE.into()).to_wire();
-        self.connection.close(VarInt::from_u32(code), text.as_bytes());
+        tokio::spawn(async move { self.framing.close(&self.connection, code, &text).await });
     }
 
     pub(super) fn into_connected(self, runtime: Arc<Runtime>) -> Connected {
-        let Self { connection, shared, sending, peer, address, early } = self;
-        let carrier = Quic { sending, shared, connection, runtime };
+        let Self { connection, framing, shared, sending, peer, address, early } = self;
+        let carrier = Quic { sending, shared, connection, framing, runtime };
         Connected { carrier: Box::new(carrier), peer, address, early }
     }
 }
@@ -127,16 +131,12 @@ pub(super) fn peer_of(connection: &Connection) -> Option<Fingerprint> {
     certificates.first().map(Fingerprint::of)
 }
 
-/// Most bytes of a datagram now.
-fn datagram_of(connection: &Connection) -> u16 {
-    connection.max_datagram_size().map_or(0, |size| u16::try_from(size).unwrap_or(u16::MAX))
-}
-
 /// The handle of a QUIC carrier. The order of the fields matters: the runtime goes last.
 struct Quic {
     sending: Sending,
     shared: Arc<Shared>,
     connection: Connection,
+    framing: Framing,
     runtime: Arc<Runtime>,
 }
 
@@ -156,8 +156,8 @@ impl Carrier for Quic {
             rtt_deviation: figures.rtt_deviation,
             base_rtt: figures.base_rtt,
             queue_delay: figures.queue_delay,
-            payload: Some(figures.payload),
-            datagram: datagram_of(&self.connection),
+            payload: self.framing.is_read_in_any_order().then_some(figures.payload),
+            datagram: self.framing.datagram_max(&self.connection),
             window: figures.window,
             unsent: self.shared.outbox.unsent(),
             idle: self.shared.outbox.is_idle(),

@@ -18,8 +18,9 @@ use tokio::task::JoinSet;
 use wayferry_proto::{Arrival, StreamId};
 
 use super::config::CONNECTION_WINDOW;
-use super::error::close_reason;
+use super::framing::Framing;
 use super::shared::{STEP, Shared};
+use super::standing::STRANGER_STREAMS;
 
 /// The peer's open streams and how to stop them.
 #[derive(Default)]
@@ -45,10 +46,13 @@ impl Stops {
 }
 
 /// Reads everything until the connection ends, then tells why it did.
-pub(super) async fn run(connection: Connection, shared: Arc<Shared>) {
+pub(super) async fn run(connection: Connection, framing: Framing, shared: Arc<Shared>) {
     let mut readers = JoinSet::new();
     let mut narrowed = [0; 2];
+    let mut come = 0;
     let error = loop {
+        // A page's connection may have more streams than a stranger's session.
+        let room = come < STRANGER_STREAMS || shared.standing.is_welcome();
         tokio::select! {
             () = shared.level.notified() => {
                 let steps = [shared.inbox.queued(), shared.held.load(Ordering::Acquire)].map(|bytes| bytes / STEP);
@@ -57,12 +61,15 @@ pub(super) async fn run(connection: Connection, shared: Arc<Shared>) {
                     connection.set_receive_window(window(steps));
                 }
             }
-            accepted = connection.accept_uni() => match accepted {
-                Ok(stream) => start(&mut readers, stream, &shared),
+            accepted = framing.accept(&connection), if room => match accepted {
+                Ok((stream, skipped)) => {
+                    come = come.saturating_add(1);
+                    start(&mut readers, Incoming { stream, skipped }, &connection, &framing, &shared);
+                }
                 Err(error) => break error,
             },
             read = connection.read_datagram() => match read {
-                Ok(bytes) => datagram(&shared, &bytes),
+                Ok(bytes) => framing.unwrap(bytes).iter().for_each(|bytes| datagram(&shared, bytes)),
                 Err(error) => break error,
             },
             Some(Ok(stream)) = readers.join_next(), if !readers.is_empty() => {
@@ -72,7 +79,14 @@ pub(super) async fn run(connection: Connection, shared: Arc<Shared>) {
     };
     while readers.join_next().await.is_some() {}
     let ours = shared.ours.lock().unwrap_or_else(PoisonError::into_inner).take();
-    shared.inbox.push(Arrival::Closed { reason: close_reason(&error, ours, shared.standing.is_proven()) });
+    let reason = framing.close_reason(&error, ours, shared.standing.is_proven()).await;
+    shared.inbox.push(Arrival::Closed { reason });
+}
+
+/// A stream of the peer's, and how many of its first bytes are not the session's.
+struct Incoming {
+    stream: RecvStream,
+    skipped: u64,
 }
 
 /// A datagram is dropped rather than waited with, and one of a stranger means nothing.
@@ -82,40 +96,53 @@ fn datagram(shared: &Shared, bytes: &[u8]) {
     }
 }
 
-fn start(readers: &mut JoinSet<StreamId>, stream: RecvStream, shared: &Arc<Shared>) {
-    let id = StreamId(stream.id().index());
-    let stop = shared.stops.add(id);
-    readers.spawn(read(stream.into_unordered(), id, stop, Arc::clone(shared)));
+fn start(
+    readers: &mut JoinSet<StreamId>,
+    incoming: Incoming,
+    connection: &Connection,
+    framing: &Framing,
+    shared: &Arc<Shared>,
+) {
+    let stop = shared.stops.add(incoming.id());
+    readers.spawn(read(incoming, stop, connection.clone(), framing.clone(), Arc::clone(shared)));
+}
+
+impl Incoming {
+    fn id(&self) -> StreamId {
+        StreamId(self.stream.id().index())
+    }
 }
 
 async fn read(
-    mut stream: UnorderedRecvStream,
-    id: StreamId,
+    incoming: Incoming,
     mut stop: oneshot::Receiver<u32>,
+    connection: Connection,
+    framing: Framing,
     shared: Arc<Shared>,
 ) -> StreamId {
+    let (id, skipped) = (incoming.id(), incoming.skipped);
+    let mut stream = incoming.stream.into_unordered();
     let mut length = 0;
     loop {
         let chunk = tokio::select! {
             biased;
             code = &mut stop => {
-                let _ = stream.stop(VarInt::from_u32(code.unwrap_or_default()));
+                let _ = stream.stop(framing.code_out(code.unwrap_or_default()));
                 return id;
             }
-            chunk = next(&mut stream, &shared) => chunk,
+            chunk = next(&mut stream, &connection, &shared) => chunk,
         };
         let arrival = match chunk {
             Ok(Some(chunk)) => {
-                length = length.max(chunk.offset + chunk.bytes.len() as u64);
+                let offset = chunk.offset.saturating_sub(skipped);
+                length = length.max(offset + chunk.bytes.len() as u64);
                 // A copy: a piece that is kept would keep the whole datagram, or a batch of them.
                 let bytes = Bytes::copy_from_slice(&chunk.bytes);
-                give(&shared, Arrival::Data { stream: id, offset: chunk.offset, bytes });
+                give(&shared, Arrival::Data { stream: id, offset, bytes });
                 continue;
             }
             Ok(None) => Arrival::Finished { stream: id, length },
-            Err(ReadError::Reset(code)) => {
-                Arrival::Reset { stream: id, code: u32::try_from(code.into_inner()).unwrap_or(u32::MAX) }
-            }
+            Err(ReadError::Reset(code)) => Arrival::Reset { stream: id, code: framing.code_in(code) },
             // The connection is over, and says so itself.
             Err(_) => return id,
         };
@@ -142,14 +169,27 @@ fn give(shared: &Shared, arrival: Arrival) {
     }
 }
 
-async fn next(stream: &mut UnorderedRecvStream, shared: &Shared) -> Result<Option<noq::Chunk>, ReadError> {
+async fn next(
+    stream: &mut UnorderedRecvStream,
+    connection: &Connection,
+    shared: &Shared,
+) -> Result<Option<noq::Chunk>, ReadError> {
+    may_read(connection, shared).await;
+    stream.read_chunk(usize::MAX).await
+}
+
+/// Waits until more may be taken of what the peer says, or the connection is over: what has come until then is no more
+/// than its window, and ends.
+pub(super) async fn may_read(connection: &Connection, shared: &Shared) {
     let must_wait = || shared.inbox.is_overfull() || shared.standing.has_said_enough();
     while must_wait() {
         let room = shared.room.notified();
         // Between the question and the wait the run loop may have made room.
         if must_wait() {
-            room.await;
+            tokio::select! {
+                () = room => {}
+                _ = connection.closed() => return,
+            }
         }
     }
-    stream.read_chunk(usize::MAX).await
 }

@@ -3,8 +3,8 @@
 //! What fails its handshake is dropped without a word to the caller: everyone can send packets to a port. From a
 //! quarter of the places on, a peer has to show that its address is its own before it gets one (RFC 9000 §8.1.2). The
 //! newest always gets a place, and the source that holds most of them loses one ([`Places`]); displays that show a
-//! ticket have places of their own. Invariant: handshakes, and connections that the caller has not taken yet, are
-//! bounded, from any peers.
+//! ticket have places of their own, pages stand among the strangers. Invariant: handshakes, and connections that the
+//! caller has not taken yet, are bounded, from any peers.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -23,11 +23,15 @@ use wayferry_proto::{Places, Source};
 use super::config::{EARLY_WINDOW, Options};
 use super::error::{GIVEN_UP, ListenError, NOT_ADMITTED, SetupError, UNKNOWN_HERE, Warning};
 use super::established::{Connected, Established, Sending, peer_of};
+use super::framing::Framing;
+use super::page;
+use super::pages::{PageOrigin, Pages};
 use super::runtime::{Guests, Runtime};
 use super::shared::Shared;
 use super::socket;
 use super::standing::Standing;
-use crate::identity::{Fingerprint, Identity, Returns, server_config};
+use crate::http3::NO_ERROR;
+use crate::identity::{ALPN, Fingerprint, Identity, Returns, server_config};
 use crate::peers::Peers;
 use crate::wake::Wake;
 
@@ -40,6 +44,8 @@ pub struct Listener {
     endpoint: Endpoint,
     /// Lets no peer in.
     shut: ServerConfig,
+    tls: rustls::ServerConfig,
+    pages: Arc<Pages>,
     runtime: Arc<Runtime>,
 }
 
@@ -88,16 +94,19 @@ impl Listener {
             arrived: Arc::new(arrived),
             endpoint,
             shut: shut(&server),
+            tls,
+            pages: Arc::default(),
             runtime,
         };
-        listener.start(server, tls, peers, options);
+        listener.start(server, peers, options);
         Ok(listener)
     }
 
-    fn start(&self, server: ServerConfig, tls: rustls::ServerConfig, peers: Peers, options: &Options) {
+    fn start(&self, server: ServerConfig, peers: Peers, options: &Options) {
         let acceptor = Acceptor {
             server,
-            tls,
+            tls: self.tls.clone(),
+            pages: Arc::clone(&self.pages),
             peers,
             options: options.clone(),
             arrived: Arc::clone(&self.arrived),
@@ -115,6 +124,17 @@ impl Listener {
     /// What a display has to pin.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
+    }
+
+    /// Lets pages of this origin come from now on, by WebTransport. Displays are admitted as before; a page has no
+    /// certificate ([`Connected::peer`]), so what it shows to the session decides alone. Gives the certificate that the
+    /// page has to pin, which is valid for a week at least. Of more than 16 origins the one that was admitted longest
+    /// ago may come no more.
+    ///
+    /// # Errors
+    /// There is no randomness for a certificate.
+    pub fn admit_page(&self, origin: PageOrigin) -> Result<Fingerprint, SetupError> {
+        self.pages.admit(origin, &self.tls)
     }
 
     /// How often somebody has begun a handshake here, whether or not an answer has reached them.
@@ -222,6 +242,7 @@ fn bind_one(
 struct Acceptor {
     server: ServerConfig,
     tls: rustls::ServerConfig,
+    pages: Arc<Pages>,
     peers: Peers,
     options: Options,
     arrived: Arc<Arrived>,
@@ -238,6 +259,8 @@ struct Handshake {
     connecting: Connecting,
     shared: Arc<Shared>,
     address: SocketAddr,
+    /// It may be a page's.
+    page: bool,
 }
 
 impl Acceptor {
@@ -259,8 +282,14 @@ impl Acceptor {
             drop(acceptor.handshakes().strangers.enter(number, handshake.address.ip().into(), place));
             let acceptor = Arc::clone(&acceptor);
             tokio::spawn(async move {
+                let shake = async {
+                    match handshake.page {
+                        true => acceptor.shake_page(handshake).await,
+                        false => acceptor.shake(handshake).await,
+                    }
+                };
                 tokio::select! {
-                    () = acceptor.shake(handshake) => {}
+                    () = shake => {}
                     _ = lost => {}
                     () = sleep(HANDSHAKE_PATIENCE) => {}
                 }
@@ -271,14 +300,26 @@ impl Acceptor {
 
     fn begin(&self, number: u64, incoming: Incoming) -> Option<Handshake> {
         let address = incoming.remote_address();
-        let (returns, tls) = Returns::of_connection(&self.tls);
-        let Ok(shared) = Shared::new(Standing::of_stranger(self.options.streams, returns)) else {
+        let pages = self.pages.tls().filter(|_| !is_of_display(&incoming));
+        let page = pages.is_some();
+        let (standing, tls) = match pages {
+            Some(tls) => (Standing::of_page(self.options.streams), tls),
+            None => {
+                let (returns, tls) = Returns::of_connection(&self.tls);
+                (Standing::of_stranger(self.options.streams, returns), tls)
+            }
+        };
+        let Ok(shared) = Shared::new(standing) else {
             incoming.refuse();
             return None;
         };
-        let config = self.options.server_connection(&self.server, tls, &shared.meter).ok()?;
-        let connecting = incoming.accept_with(config).ok()?;
-        Some(Handshake { number, connecting, shared, address })
+        let (server, meter) = (&self.server, &shared.meter);
+        let config = match page {
+            true => self.options.page_connection(server, tls, meter),
+            false => self.options.server_connection(server, tls, meter),
+        };
+        let connecting = incoming.accept_with(config.ok()?).ok()?;
+        Some(Handshake { number, connecting, shared, address, page })
     }
 
     fn handshakes(&self) -> MutexGuard<'_, Lanes<Place>> {
@@ -288,14 +329,14 @@ impl Acceptor {
     /// A peer that comes back with a ticket is known by its first packet, and is handed over at once: what it says may
     /// be early, and the answer should be, too. All others are handed over when the handshake is complete.
     async fn shake(&self, handshake: Handshake) {
-        let Handshake { number, mut connecting, shared, address } = handshake;
+        let Handshake { number, mut connecting, shared, address, .. } = handshake;
         if connecting.handshake_data().await.is_err() {
             return;
         }
         // On this side that is always possible.
         let Ok((connection, complete)) = connecting.into_0rtt() else { return };
         let mut complete = Some(complete);
-        let guard = Guard(Some(connection.clone()));
+        let guard = Guard(Some(connection.clone()), GIVEN_UP);
         let early = peer_of(&connection).is_some();
         if early {
             self.know(number);
@@ -315,7 +356,7 @@ impl Acceptor {
             self.prove(&connection, &shared);
         }
         // It may be over already: what was said before its end still counts.
-        self.hand_over(number, &connection, Arc::clone(&shared), address, early);
+        self.hand_over(number, &connection, Framing::Plain, Arc::clone(&shared), address, early);
         if let Some(complete) = complete {
             complete.await;
         }
@@ -323,6 +364,18 @@ impl Acceptor {
             self.prove(&connection, &shared);
             guard.pass();
         }
+    }
+
+    /// A page is handed over when it has asked for a session.
+    async fn shake_page(&self, handshake: Handshake) {
+        let Handshake { number, connecting, shared, address, .. } = handshake;
+        let Ok(connection) = connecting.await else { return };
+        let guard = Guard(Some(connection.clone()), NO_ERROR);
+        shared.standing.prove(&connection);
+        let Some(session) = page::Session::meet(&connection, &self.pages, &shared).await else { return };
+        let framing = Framing::Page(Arc::new(session));
+        self.hand_over(number, &connection, framing, shared, address, false);
+        guard.pass();
     }
 
     /// Only displays that were let in have tickets: they need not stand among strangers.
@@ -348,15 +401,18 @@ impl Acceptor {
         &self,
         number: u64,
         connection: &Connection,
+        framing: Framing,
         shared: Arc<Shared>,
         address: SocketAddr,
         early: bool,
     ) {
-        let sending = Sending::start(connection, &shared, &self.guests, &self.options);
+        let by_certificate = matches!(framing, Framing::Plain) && !matches!(self.peers, Peers::Secret);
+        let sending = Sending::start(connection, framing.clone(), &shared, &self.guests, &self.options);
         let (connection, source) = (connection.clone(), address.ip().into());
-        let established = Established::new(connection, shared, sending, address, early, &self.guests);
+        let established =
+            Established::new(connection, framing, shared, sending, address, early, &self.guests);
         let mut queue = self.arrived.lock();
-        let known = early || !matches!(self.peers, Peers::Secret);
+        let known = early || by_certificate;
         let lane = if known { &mut queue.known } else { &mut queue.strangers };
         let lost = lane.enter(number, source, established);
         drop(queue);
@@ -367,8 +423,15 @@ impl Acceptor {
     }
 }
 
-/// Closes a connection whose handshake does not come to its end, no matter which task has it by then.
-struct Guard(Option<Connection>);
+/// Whether it is the first packet of a display, which is short enough to say so: a browser's may be spread over several
+/// packets, and is not looked for.
+fn is_of_display(incoming: &Incoming) -> bool {
+    let mut protocols = incoming.decrypt().and_then(|first| first.alpns()).into_iter().flatten();
+    protocols.any(|protocol| protocol.is_ok_and(|protocol| *protocol == *ALPN))
+}
+
+/// Closes a connection whose handshake does not come to its end, no matter which task has it by then, with this code.
+struct Guard(Option<Connection>, u32);
 
 impl Guard {
     fn pass(mut self) {
@@ -379,7 +442,7 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if let Some(connection) = &self.0 {
-            connection.close(VarInt::from_u32(GIVEN_UP), b"no handshake");
+            connection.close(VarInt::from_u32(self.1), b"no handshake");
         }
     }
 }

@@ -22,7 +22,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use wayferry_proto::{Arrival, Class, CloseReason, Priority, StreamId, Transmit};
 
-use super::error::GIVEN_UP;
+use super::framing::Framing;
 use super::meter::Meter;
 use super::shared::Shared;
 use crate::carrier::{Backlog, QUEUE_LIMIT, is_content};
@@ -30,6 +30,7 @@ use crate::carrier::{Backlog, QUEUE_LIMIT, is_content};
 /// Everything about our own streams of one connection.
 pub(super) struct Pump {
     connection: Connection,
+    framing: Framing,
     shared: Arc<Shared>,
     kicks: mpsc::UnboundedReceiver<()>,
     streams: HashMap<StreamId, Outgoing>,
@@ -85,12 +86,14 @@ enum Next {
 impl Pump {
     pub(super) fn new(
         connection: Connection,
+        framing: Framing,
         shared: Arc<Shared>,
         kicks: mpsc::UnboundedReceiver<()>,
         open_timeout: Duration,
     ) -> Self {
         Self {
             connection,
+            framing,
             shared,
             kicks,
             streams: HashMap::new(),
@@ -115,9 +118,7 @@ impl Pump {
                 Next::Continue => {}
                 Next::Over => return,
                 Next::Close { code, text } => return self.close(code, &text).await,
-                Next::Drop => {
-                    return connection.close(VarInt::from_u32(GIVEN_UP), b"the peer gave the link up");
-                }
+                Next::Drop => return self.framing.give_up(&connection, "the peer gave the link up"),
             }
         }
     }
@@ -175,7 +176,9 @@ impl Pump {
                 Transmit::Reset { stream, code } => self.reset(stream, code),
                 Transmit::Stop { stream, code } => self.shared.stops.stop(stream, code),
                 // Too large for the path by now, or not taken by the peer: it may be lost anyway.
-                Transmit::Datagram { bytes } => drop(self.connection.send_datagram(bytes)),
+                Transmit::Datagram { bytes } => {
+                    drop(self.connection.send_datagram(self.framing.wrap(bytes)));
+                }
                 Transmit::Close { code, reason } => {
                     next = Next::Close { code, text: reason };
                     break;
@@ -244,7 +247,8 @@ impl Pump {
             let _ = stream.reset(VarInt::from_u32(0));
             return;
         };
-        debug_assert_eq!(stream.id().index(), id.0, "the session's number is the stream's");
+        debug_assert_eq!(stream.id().index(), id.0 + self.framing.first(), "they count alike");
+        outgoing.put_first(self.framing.stream_header(), &mut self.backlog);
         let _ = stream.set_priority(outgoing.priority.0);
         let stopped = stream.stopped();
         outgoing.watch = Some(self.watches.spawn(async move { (id, stopped.await) }));
@@ -300,12 +304,12 @@ impl Pump {
         if let Some(mut outgoing) = self.forget(id)
             && let Some(stream) = &mut outgoing.stream
         {
-            let _ = stream.reset(VarInt::from_u32(code));
+            let _ = stream.reset(self.framing.code_out(code));
         }
     }
 
     fn on_stopped(&mut self, id: StreamId, code: VarInt) {
-        let code = u32::try_from(code.into_inner()).unwrap_or(u32::MAX);
+        let code = self.framing.code_in(code);
         self.reset(id, code);
         self.shared.inbox.push(Arrival::Stopped { stream: id, code });
     }
@@ -386,7 +390,7 @@ impl Pump {
             }
         })
         .await;
-        connection.close(VarInt::from_u32(code), text.as_bytes());
+        self.framing.close(&connection, code, text).await;
     }
 
     fn is_delivered(&self) -> bool {
@@ -401,6 +405,15 @@ impl Pump {
 }
 
 impl Outgoing {
+    /// Puts this before all of its bytes.
+    fn put_first(&mut self, bytes: Bytes, backlog: &mut Backlog) {
+        if !bytes.is_empty() {
+            backlog.add(self.priority, bytes.len());
+            self.queued += bytes.len();
+            self.queue.push_front(bytes);
+        }
+    }
+
     /// Ready when nothing is left to write; also when the stream takes nothing any more, which its watch tells.
     fn poll_write(&mut self, cx: &mut Context<'_>, backlog: &mut Backlog, meter: &Meter) -> Poll<()> {
         let Some(stream) = &mut self.stream else {

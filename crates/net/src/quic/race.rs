@@ -25,6 +25,7 @@ use wayferry_proto::Transmit;
 use super::config::Options;
 use super::error::{ConnectError, SetupError, Warning, connect_error};
 use super::established::{Established, Sending};
+use super::framing::Framing;
 use super::runtime::Guests;
 use super::shared::Shared;
 use super::standing::Standing;
@@ -271,11 +272,11 @@ impl<'a> Race<'a> {
         let roamer = Arc::clone(&shared);
         tokio::spawn(roam::run(connection.clone(), endpoint, address, options.udp_buffer, roamer));
         let (sending, taken) = said.unwrap_or_else(|| {
-            let mut sending = Sending::start(&connection, &shared, self.guests, options);
+            let mut sending = Sending::start(&connection, Framing::Plain, &shared, self.guests, options);
             sending.say(early);
             (sending, false)
         });
-        Established::new(connection, shared, sending, address, taken, self.guests)
+        Established::new(connection, Framing::Plain, shared, sending, address, taken, self.guests)
     }
 }
 
@@ -325,7 +326,7 @@ impl Contender {
         accepted: ZeroRttAccepted,
     ) -> Result<Begun, ConnectionError> {
         let Plan { options, early, .. } = &self.plan;
-        let mut sending = Sending::start(&connection, &self.shared, &self.guests, options);
+        let mut sending = Sending::start(&connection, Framing::Plain, &self.shared, &self.guests, options);
         sending.say(early);
         let taken = accepted.await;
         // It may have failed meanwhile, which is not told otherwise.
@@ -334,7 +335,7 @@ impl Contender {
         }
         if !taken {
             sending.abandon(&self.shared).await;
-            sending = Sending::start(&connection, &self.shared, &self.guests, options);
+            sending = Sending::start(&connection, Framing::Plain, &self.shared, &self.guests, options);
             sending.say(early);
         }
         Ok(Begun { connection, said: Some((sending, taken)) })

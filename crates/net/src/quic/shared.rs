@@ -61,10 +61,11 @@ impl Shared {
         }))
     }
 
-    /// The peer is let in: the readers that waited go on.
+    /// The peer is let in: the readers that waited go on, and so do streams beside its first.
     pub(super) fn welcome(&self, connection: &Connection) {
         self.standing.welcome(connection);
         self.room.notify_waiters();
+        self.level.notify_one();
     }
 }
 

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use noq::{Connection, VarInt};
 
 use super::config::{CONNECTION_WINDOW, EARLY_WINDOW};
+use crate::http3::CRITICAL;
 use crate::identity::Returns;
 
 /// How far a connection's peer is trusted.
@@ -37,6 +38,12 @@ impl Standing {
     pub(super) fn of_stranger(streams: u32, returns: Arc<Returns>) -> Self {
         let returns = Some(returns);
         Self { proven: false.into(), welcome: false.into(), said: 0.into(), streams, returns }
+    }
+
+    /// Of a page that came to a listener, beside whose streams HTTP/3 has some of its own.
+    pub(super) fn of_page(streams: u32) -> Self {
+        let streams = streams.saturating_add(CRITICAL);
+        Self { proven: false.into(), welcome: false.into(), said: 0.into(), streams, returns: None }
     }
 
     /// Whether the end of the connection can only be the peer's doing, or this side's.
@@ -90,7 +97,7 @@ impl Standing {
 pub(super) const STRANGER_WINDOW: VarInt = VarInt::from_u32(4 << 10);
 
 /// Streams that a stranger may open: the session's first.
-pub(super) const STRANGER_STREAMS: VarInt = VarInt::from_u32(1);
+pub(super) const STRANGER_STREAMS: u32 = 1;
 
 /// What is taken of what a stranger says, with [`PIECE_COST`] for each piece: some windows, for the hello may be lost
 /// and come again after what follows it.

@@ -18,6 +18,10 @@ pub(crate) enum Kind {
     Expired,
     NotYetValid,
     SelfSigned,
+    /// It vouches for itself, as an authority: what `openssl req -x509` makes.
+    OwnAuthority,
+    /// The same, and it has expired.
+    ExpiredAuthority,
     OtherName,
     OtherAuthority,
     /// For an address, where a name is asked for.
@@ -56,7 +60,7 @@ impl Authority {
         };
         let mut wanted = CertificateParams::new([name.to_owned()]).unwrap();
         match kind {
-            Kind::Expired => {
+            Kind::Expired | Kind::ExpiredAuthority => {
                 (wanted.not_before, wanted.not_after) =
                     (date_time_ymd(2001, 1, 1), date_time_ymd(2002, 1, 1));
             }
@@ -66,9 +70,12 @@ impl Authority {
             }
             _ => {}
         }
+        if matches!(kind, Kind::OwnAuthority | Kind::ExpiredAuthority) {
+            wanted.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        }
         let key = KeyPair::generate().unwrap();
         let certificate = match kind {
-            Kind::SelfSigned => wanted.self_signed(&key),
+            Kind::SelfSigned | Kind::OwnAuthority | Kind::ExpiredAuthority => wanted.self_signed(&key),
             Kind::OtherAuthority => wanted.signed_by(&key, &authority("another authority").1),
             _ => wanted.signed_by(&key, &self.issuer),
         };

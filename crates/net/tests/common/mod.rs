@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test binary compiles all of it and uses a part")]
 
 use std::collections::BTreeMap;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,6 +19,13 @@ pub(crate) fn wait_readable(fd: impl AsFd) {
     let mut fds = [PollFd::new(&fd, PollFlags::IN)];
     let timeout = Timespec::try_from(PATIENCE).unwrap();
     assert_eq!(poll(&mut fds, Some(&timeout)).unwrap(), 1, "nothing happened");
+}
+
+/// Waits until one of these is readable; panics after [`PATIENCE`].
+pub(crate) fn wait_any(fds: &[BorrowedFd<'_>]) {
+    let mut fds: Vec<_> = fds.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+    let timeout = Timespec::try_from(PATIENCE).unwrap();
+    assert_ne!(poll(&mut fds, Some(&timeout)).unwrap(), 0, "nothing happened");
 }
 
 /// The next arrival, as a run loop gets it.

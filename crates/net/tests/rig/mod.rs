@@ -7,8 +7,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -62,6 +61,15 @@ pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
 pub(crate) fn engine() -> &'static Engine {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
     ENGINE.get_or_init(|| Engine::start().unwrap())
+}
+
+/// One of its own: connections of one engine share a socket, and a burst of another test's could cost this one a
+/// datagram. It is kept, as it could not say that a connection is closed after its own end.
+fn fresh_engine() -> Engine {
+    static KEPT: Mutex<Vec<Engine>> = Mutex::new(Vec::new());
+    let engine = Engine::start().unwrap();
+    KEPT.lock().unwrap().push(engine.clone());
+    engine
 }
 
 pub(crate) fn loopback() -> SocketAddr {
@@ -118,7 +126,8 @@ pub(crate) fn pair() -> Pair {
 pub(crate) fn pair_with(client: Config, server: Config) -> Pair {
     let tls = server_tls();
     let mut listener = listener(&tls, server, Admission::default());
-    let connecting = connect(engine(), target(listener.local_address()), client_tls(&tls), client);
+    let engine = fresh_engine();
+    let connecting = connect(&engine, target(listener.local_address()), client_tls(&tls), client);
     let server = accept(&mut listener);
     Pair { client: wait(connecting).unwrap(), server, listener }
 }

@@ -13,13 +13,11 @@ use url::Url;
 use web_transport_proto::http::StatusCode;
 use web_transport_proto::{ConnectError, ConnectRequest, ConnectResponse, Settings};
 
-use super::arrivals::{Arrivals, Settled};
-use super::codes::{MESSAGE_ERROR, NO_ERROR};
-use super::demux::Demux;
 use super::session::{Session, grace};
 use crate::endpoint::failure::clean;
 use crate::endpoint::link::{Link, Side};
 use crate::endpoint::{Config, Engine, Failure, Pending};
+use crate::http3::{Arrivals, Bounds, CRITICAL, Demux, MESSAGE_ERROR, NO_ERROR, SETTINGS_ERROR, Settled};
 
 /// A connection of HTTP/3 without a session.
 #[derive(Debug)]
@@ -59,7 +57,8 @@ impl Exchange {
             }
             Side::Client { .. } => arrivals.refuse_requests(),
         }
-        let demux = Demux::new(link.noq.clone(), Arc::clone(&arrivals), config.handshake_timeout);
+        let patience = config.handshake_timeout;
+        let demux = Demux::new(link.noq.clone(), Arc::clone(&arrivals), patience, Bounds::NONE);
         let demux = link.engine.spawn(demux.run(uni, bi));
         let opened = link.noq.open_uni().await;
         let mut control = opened.map_err(|error| link.end(&error))?;
@@ -68,7 +67,7 @@ impl Exchange {
         let mut bytes = Vec::new();
         settings.encode(&mut bytes);
         control.write_all(&bytes).await.map_err(|error| link.write_failure(error))?;
-        Ok(Self { link, patience: config.handshake_timeout, arrivals, demux, control })
+        Ok(Self { link, patience, arrivals, demux, control })
     }
 
     /// The server's side: the client's request.
@@ -180,12 +179,6 @@ impl Asked {
     }
 }
 
-fn fit(streams: u32, more: u64) -> VarInt {
-    VarInt::from_u64(u64::from(streams) + more).unwrap_or(VarInt::MAX)
+fn fit(streams: u32, more: u32) -> VarInt {
+    VarInt::from_u64(u64::from(streams) + u64::from(more)).unwrap_or(VarInt::MAX)
 }
-
-/// Streams of HTTP/3 that the peer opens: one for control and two of QPACK.
-const CRITICAL: u64 = 3;
-
-/// RFC 9114 §8.1.
-const SETTINGS_ERROR: VarInt = VarInt::from_u32(0x109);

@@ -11,14 +11,11 @@ use noq::{Connection, PathId, ReadError, RecvStream, SendStream, VarInt};
 use tokio::time::timeout;
 use web_transport_proto::VarInt as ProtoVarInt;
 
-use super::arrivals::Arrivals;
-use super::capsules::{Capsules, Close, Malformed};
-use super::codes::{MESSAGE_ERROR, NO_ERROR};
 use super::handshake::Exchange;
-use super::wire;
 use crate::endpoint::failure::clean;
 use crate::endpoint::link::Link;
 use crate::endpoint::{By, Engine, Failure, Pending};
+use crate::http3::{self, Arrivals, Capsules, Close, MESSAGE_ERROR, Malformed, NO_ERROR};
 
 /// The session of a connection.
 #[derive(Debug)]
@@ -49,9 +46,9 @@ impl Session {
             connection: link.noq.clone(),
             arrivals,
             ended: Arc::clone(&link.ended),
-            uni_header: wire::stream_header(id, false),
-            bi_header: wire::stream_header(id, true),
-            datagram_header: wire::datagram_header(id),
+            uni_header: http3::stream_header(id, false),
+            bi_header: http3::stream_header(id, true),
+            datagram_header: http3::datagram_header(id),
             request: Mutex::new(Some(send)),
             _control: control,
             _demux: demux,
@@ -80,7 +77,7 @@ impl Session {
         if self.ended.set(Failure::closed(By::Local, code.into(), clean(&reason))).is_err() {
             return;
         }
-        let capsule = wire::close(code, &reason);
+        let capsule = http3::close(code, &reason);
         let request = self.request.lock().unwrap_or_else(PoisonError::into_inner).take();
         let session = Arc::clone(self);
         engine.detach(async move {

@@ -58,7 +58,7 @@ pub(crate) fn bi(bytes: &[u8]) -> Step<Bi> {
 }
 
 /// What a session's stream begins with.
-pub(super) fn stream_header(session: VarInt, both_ways: bool) -> Vec<u8> {
+pub(crate) fn stream_header(session: VarInt, both_ways: bool) -> Vec<u8> {
     let mut header = Vec::with_capacity(10);
     match both_ways {
         true => Frame::WEBTRANSPORT.encode(&mut header),
@@ -69,7 +69,7 @@ pub(super) fn stream_header(session: VarInt, both_ways: bool) -> Vec<u8> {
 }
 
 /// What a session's datagram begins with: a quarter of the session's number.
-pub(super) fn datagram_header(session: VarInt) -> Vec<u8> {
+pub(crate) fn datagram_header(session: VarInt) -> Vec<u8> {
     let mut header = Vec::with_capacity(8);
     VarInt::from_u64(session.into_inner() / 4).unwrap_or_default().encode(&mut header);
     header
@@ -87,7 +87,7 @@ pub(crate) fn strip_datagram(mut data: Bytes, header: &[u8]) -> Option<Bytes> {
 }
 
 /// The capsule that ends a session, in its frame. The reason keeps 1024 bytes at most (draft-ietf-webtrans-http3 §6).
-pub(super) fn close(code: u32, reason: &str) -> Vec<u8> {
+pub(crate) fn close(code: u32, reason: &str) -> Vec<u8> {
     let mut end = reason.len().min(1024);
     while !reason.is_char_boundary(end) {
         end -= 1;

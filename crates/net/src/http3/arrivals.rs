@@ -14,7 +14,7 @@ use super::codes::{BUFFERED_STREAM_REJECTED, REQUEST_REJECTED};
 
 /// Between the task that takes streams apart and those who wait for them.
 #[derive(Debug, Default)]
-pub(in crate::endpoint) struct Arrivals {
+pub(crate) struct Arrivals {
     queue: Mutex<Queue>,
     changed: Notify,
 }
@@ -42,7 +42,7 @@ enum Requested {
 
 /// What the peer's settings say.
 #[derive(Clone, Debug)]
-pub(super) enum Settled {
+pub(crate) enum Settled {
     /// Whether it does WebTransport.
     Does(bool),
     /// They cannot be read.
@@ -51,20 +51,18 @@ pub(super) enum Settled {
 
 impl Arrivals {
     /// The next of the session's streams to receive on, and how many bytes of it are not the application's.
-    pub(in crate::endpoint) async fn next_uni(&self) -> Result<(RecvStream, u64), ConnectionError> {
+    pub(crate) async fn next_uni(&self) -> Result<(RecvStream, u64), ConnectionError> {
         self.next(|queue| queue.uni.pop_front()).await.map(|(_, stream, skipped)| (stream, skipped))
     }
 
     /// The next of the session's streams both ways, and how many bytes of it are not the application's.
-    pub(in crate::endpoint) async fn next_bi(
-        &self,
-    ) -> Result<(SendStream, RecvStream, u64), ConnectionError> {
+    pub(crate) async fn next_bi(&self) -> Result<(SendStream, RecvStream, u64), ConnectionError> {
         let next = self.next(|queue| queue.bi.pop_front()).await;
         next.map(|(_, send, receive, skipped)| (send, receive, skipped))
     }
 
     /// The request, with the bytes of it that were read already.
-    pub(super) async fn request(&self) -> Result<(SendStream, RecvStream, Vec<u8>), ConnectionError> {
+    pub(crate) async fn request(&self) -> Result<(SendStream, RecvStream, Vec<u8>), ConnectionError> {
         self.next(|queue| match std::mem::replace(&mut queue.request, Requested::Taken) {
             Requested::Waits(send, receive, read) => Some((send, receive, read)),
             other => {
@@ -76,45 +74,55 @@ impl Arrivals {
     }
 
     /// The peer's settings.
-    pub(super) async fn settings(&self) -> Result<Settled, ConnectionError> {
+    pub(crate) async fn settings(&self) -> Result<Settled, ConnectionError> {
         self.next(|queue| queue.settings.clone()).await
     }
 
     /// No request is expected, so each is refused.
-    pub(super) fn refuse_requests(&self) {
+    pub(crate) fn refuse_requests(&self) {
         self.lock().request = Requested::Taken;
     }
 
     /// Says which session there is; streams of others are refused from now on, and those that wait.
-    pub(super) fn begin(&self, session: u64) {
+    pub(crate) fn begin(&self, session: u64) {
         let mut queue = self.lock();
         queue.session = Some(session);
         let (uni, bi) = (std::mem::take(&mut queue.uni), std::mem::take(&mut queue.bi));
-        uni.into_iter().for_each(|(of, stream, skipped)| queue.add_uni(of, stream, skipped));
-        bi.into_iter().for_each(|(of, send, receive, skipped)| queue.add_bi(of, send, receive, skipped));
+        for (of, stream, skipped) in uni {
+            queue.add_uni(of, stream, skipped);
+        }
+        for (of, send, receive, skipped) in bi {
+            queue.add_bi(of, send, receive, skipped);
+        }
     }
 
-    pub(super) fn add_uni(&self, session: u64, stream: RecvStream, skipped: u64) {
-        self.lock().add_uni(session, stream, skipped);
+    /// Whether it was not refused.
+    pub(super) fn add_uni(&self, session: u64, stream: RecvStream, skipped: u64) -> bool {
+        let taken = self.lock().add_uni(session, stream, skipped);
         self.changed.notify_waiters();
+        taken
     }
 
-    pub(super) fn add_bi(&self, session: u64, send: SendStream, receive: RecvStream, skipped: u64) {
-        self.lock().add_bi(session, send, receive, skipped);
+    /// Whether it was not refused.
+    pub(super) fn add_bi(&self, session: u64, send: SendStream, receive: RecvStream, skipped: u64) -> bool {
+        let taken = self.lock().add_bi(session, send, receive, skipped);
         self.changed.notify_waiters();
+        taken
     }
 
-    /// Only the first request is one; the others are refused.
-    pub(super) fn add_request(&self, mut send: SendStream, mut receive: RecvStream, read: Vec<u8>) {
+    /// Only the first request is one; whether it was not refused.
+    pub(super) fn add_request(&self, mut send: SendStream, mut receive: RecvStream, read: Vec<u8>) -> bool {
         let mut queue = self.lock();
         if matches!(queue.request, Requested::NotYet) {
             queue.request = Requested::Waits(send, receive, read);
             drop(queue);
-            return self.changed.notify_waiters();
+            self.changed.notify_waiters();
+            return true;
         }
         drop(queue);
         let _ = send.reset(REQUEST_REJECTED);
         let _ = receive.stop(REQUEST_REJECTED);
+        false
     }
 
     pub(super) fn settle(&self, settled: Settled) {
@@ -152,22 +160,26 @@ impl Arrivals {
 }
 
 impl Queue {
-    fn add_uni(&mut self, session: u64, mut stream: RecvStream, skipped: u64) {
-        if self.is_of_other(session) {
+    fn add_uni(&mut self, session: u64, mut stream: RecvStream, skipped: u64) -> bool {
+        let refused = self.is_of_other(session);
+        if refused {
             let _ = stream.stop(BUFFERED_STREAM_REJECTED);
         } else {
             self.uni.push_back((session, stream, skipped));
         }
+        !refused
     }
 
-    fn add_bi(&mut self, session: u64, mut send: SendStream, mut receive: RecvStream, skipped: u64) {
-        if self.is_of_other(session) {
+    fn add_bi(&mut self, session: u64, mut send: SendStream, mut receive: RecvStream, skipped: u64) -> bool {
+        let refused = self.is_of_other(session);
+        if refused {
             let code: VarInt = BUFFERED_STREAM_REJECTED;
             let _ = send.reset(code);
             let _ = receive.stop(code);
         } else {
             self.bi.push_back((session, send, receive, skipped));
         }
+        !refused
     }
 
     fn is_of_other(&self, session: u64) -> bool {
