@@ -83,6 +83,23 @@ class Link(ABC):
         """Returns when the library's own close does."""
 
 
+class HttpLink(Link):
+    """One connection that requests go on, and nothing else."""
+
+    @abstractmethod
+    async def fetch(self, size: int) -> int:
+        """Gets a body of `size` bytes, and gives how many came."""
+
+    async def open_uni(self) -> Writer:
+        raise NotImplementedError
+
+    async def open_bi(self) -> tuple[Writer, Reader]:
+        raise NotImplementedError
+
+    async def send_datagram(self, data: bytes) -> None:
+        raise NotImplementedError
+
+
 class Adapter(ABC):
     """One library, on one side. A side has one listener or makes many connections."""
 

@@ -1,6 +1,6 @@
 """One side of a scenario: a process that lines of JSON tell what to do, and that answers each with one.
 
-    python peer.py ADAPTER raw|web SETUP.json
+    python peer.py ADAPTER raw|web|http SETUP.json
 
 `{"do": "send", "size": 1024, …}` → `{"bytes": …}`, or `{"error": "…"}`. It does one thing at a time; what its
 peer opens is served beside. The native peer (`crates/net/examples/endpoint_bench.rs`) speaks the same.
@@ -20,7 +20,7 @@ from typing import Any
 
 import adapters
 import meter
-from link import Adapter, Link, Service, Setup, Writer
+from link import Adapter, HttpLink, Link, Service, Setup, Writer
 from payload import HEADER, percentile
 
 Answer = dict[str, Any]
@@ -166,6 +166,21 @@ class Peer:
             count += 1
         return count
 
+    async def do_fetch(self, size: int, seconds: float, parallel: int) -> Answer:
+        """HTTP requests for bodies of `size` bytes, `parallel` at a time."""
+        start = time.monotonic()
+        counts = await asyncio.gather(*(self.get(size, start + seconds) for _ in range(parallel)))
+        return {"count": sum(counts), "seconds": time.monotonic() - start}
+
+    async def get(self, size: int, end: float) -> int:
+        assert isinstance(self.link, HttpLink)
+        count = 0
+        while count == 0 or time.monotonic() < end:
+            if await self.link.fetch(size) != size:
+                raise ValueError("the body has another length")
+            count += 1
+        return count
+
     async def do_churn(self, size: int, seconds: float) -> Answer:
         """One-way streams of one small message each, one after the other."""
         assert self.link is not None
@@ -246,7 +261,7 @@ async def lines() -> AsyncIterator[str]:
 
 async def main(name: str, kind: str, setup: Setup, out: int) -> None:
     service = Service(setup)
-    peer = Peer(adapters.load(name, kind == "web")(setup, service), service)
+    peer = Peer(adapters.load(name, kind)(setup, service), service)
     async for line in lines():
         try:
             answer = await peer.obey(json.loads(line))

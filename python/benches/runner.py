@@ -56,7 +56,7 @@ def run(scenario: Scenario, adapter: str, place: Place, seconds: float, seed: in
     setup = place.folder / "setup.json"
     files = {key: str(getattr(place, key)) for key in ("cert", "key", "pattern")}
     setup.write_text(json.dumps({**files, "web": scenario.web, **scenario.setup}))
-    kind = "web" if scenario.web else "raw"
+    kind = "http" if scenario.http else "web" if scenario.web else "raw"
     if adapter == NATIVE:
         command = [str(place.native), str(setup)]
     else:
@@ -128,6 +128,19 @@ def cycle(run: Run, scenario: Scenario, seed: int) -> Sample:
     before = run.mark()
     got = run.client.ask("cycle", run.limit, seconds=run.seconds, **scenario.order)
     return per_thing(got["count"], got["seconds"], before, run.mark())
+
+
+def fetch(run: Run, scenario: Scenario, seed: int) -> Sample:
+    run.connect()
+    run.client.ask("fetch", run.limit, seconds=min(WARM, run.seconds / 2), **scenario.order)
+    before = run.mark()
+    got = run.client.ask("fetch", run.limit, seconds=run.seconds, **scenario.order)
+    size = got["count"] * scenario.order["size"]
+    return {
+        "per_s": got["count"] / got["seconds"],
+        **rate(size, got["seconds"]),
+        **spent(before, run.mark(), size, got["count"]),
+    }
 
 
 def churn(run: Run, scenario: Scenario, seed: int) -> Sample:
@@ -244,7 +257,20 @@ def free_port() -> int:
 
 KINDS = {
     work.__name__: work
-    for work in (transfer, both_ways, ping, handshakes, cycle, churn, datagrams, slow, blocked, lossy, flat)
+    for work in (
+        transfer,
+        both_ways,
+        ping,
+        handshakes,
+        cycle,
+        fetch,
+        churn,
+        datagrams,
+        slow,
+        blocked,
+        lossy,
+        flat,
+    )
 }
 HERE = Path(__file__).resolve().parent
 # Seconds: any one answer, a warm-up.

@@ -20,13 +20,15 @@ class Scenario:
     metric: str = "mbps"
     without: tuple[str, ...] = ("udp",)
     web: bool = False
+    # HTTP/3 requests, where the library has some.
+    http: bool = False
     # Runs only when it is named.
     heavy: bool = False
     setup: dict[str, Any] = field(default_factory=dict)
 
 
 def table() -> list[Scenario]:
-    return [*RAW, *(over_web(scenario) for scenario in RAW if scenario.name not in RAW_ONLY)]
+    return [*RAW, *HTTP, *(over_web(scenario) for scenario in RAW if scenario.name not in RAW_ONLY)]
 
 
 def over_web(scenario: Scenario) -> Scenario:
@@ -79,5 +81,31 @@ RAW = [
     ),
     Scenario(
         "million-streams", "A million streams, then as many again", "flat", {"parallel": 32}, "", heavy=True
+    ),
+]
+HTTP = [
+    Scenario(
+        "h3-requests",
+        "HTTP/3: GETs of 64 B, 32 at a time",
+        "fetch",
+        {"size": 64, "parallel": 32},
+        "per_s",
+        http=True,
+    ),
+    Scenario(
+        "h3-latency",
+        "HTTP/3: GETs of 64 B, one at a time",
+        "fetch",
+        {"size": 64, "parallel": 1},
+        "per_s",
+        http=True,
+    ),
+    Scenario(
+        "h3-download",
+        "HTTP/3: GETs of 16 MiB, one at a time",
+        "fetch",
+        {"size": 16 << 20, "parallel": 1},
+        "mbps",
+        http=True,
     ),
 ]

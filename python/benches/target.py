@@ -86,6 +86,12 @@ CLAUSES = {
         Clause("write blocks", own("slow-consumer", "blocked"), 1.0, least=True),
         Clause("the sender grows by less than its window and 16 MiB", own("slow-consumer", "rss_mb"), GROWTH),
     ],
+    "h3-requests": [
+        Clause("≥ 2 × aioquic's requests", ratio("h3-requests", "per_s", "aioquic"), 2.0, least=True),
+    ],
+    "h3-download": [
+        Clause("≥ 2 × aioquic's throughput", ratio("h3-download", "mbps", "aioquic"), 2.0, least=True),
+    ],
     "blocked-loop": [Clause("the connection lives", own("blocked-loop", "alive"), 1.0, least=True)],
     "million-streams": [Clause("the second million adds ≤ 4 MB", own("million-streams", "rss_mb"), 4.0)],
 }

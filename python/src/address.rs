@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::value::Whole;
+use crate::value::{Whole, argument};
 
 /// An address that came from Python.
 #[derive(Clone, Copy)]
@@ -17,7 +17,8 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Address {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        let (host, Whole(port)): (String, Whole<u16>) = object.extract()?;
+        let (host, port): (String, Bound<'py, PyAny>) = object.extract()?;
+        let Whole(port) = argument("port", &port)?;
         parse(&host, port)
             .map(Self)
             .ok_or_else(|| PyValueError::new_err(format!("expected an IP address, got {host:?}")))

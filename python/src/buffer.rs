@@ -7,14 +7,15 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyMemoryView};
+use pyo3::types::{PyBytes, PyMemoryView, PyString};
 
 /// The bytes of a bytes-like object; borrowed when it is `bytes`.
 ///
 /// # Errors
 ///
-/// `TypeError` when the object has no buffer.
+/// `TypeError` when the object has no buffer, in the words that Python has for it.
 pub(crate) fn contents<'a>(data: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(bytes) = data.cast::<PyBytes>() {
         return Ok(Cow::Borrowed(bytes.as_bytes()));
@@ -24,7 +25,8 @@ pub(crate) fn contents<'a>(data: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>
         return buffer.to_vec(py).map(Cow::Owned);
     }
     // Elements that are no bytes, as those of an array of numbers.
-    let copy = PyMemoryView::from(data)?.call_method0("tobytes")?;
+    let Ok(view) = PyMemoryView::from(data) else { return Err(no_buffer(data)) };
+    let copy = view.call_method0("tobytes")?;
     Ok(Cow::Owned(copy.cast::<PyBytes>()?.as_bytes().to_vec()))
 }
 
@@ -41,4 +43,12 @@ pub(crate) fn joined<'py>(py: Python<'py>, pieces: &[Bytes]) -> PyResult<Bound<'
         }
         Ok(())
     })
+}
+
+fn no_buffer(data: &Bound<'_, PyAny>) -> PyErr {
+    let hint = if data.is_instance_of::<PyString>() { "; text.encode() gives one" } else { "" };
+    match data.get_type().qualname() {
+        Ok(kind) => PyTypeError::new_err(format!("a bytes-like object is required, not `{kind}`{hint}")),
+        Err(error) => error,
+    }
 }

@@ -1,13 +1,12 @@
 //! The settings of connections and listeners.
 
-use std::path::PathBuf;
-
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use wayferry_net::endpoint::{self, Congestion};
 
 use crate::failure::exception;
-use crate::value::{Seconds, Whole};
+use crate::value::{Seconds, Whole, keyword};
 
 /// Checked settings.
 #[pyclass(module = "wayferry.quic._native", frozen)]
@@ -16,42 +15,35 @@ pub(crate) struct Config(pub(crate) endpoint::Config);
 #[pymethods]
 impl Config {
     #[new]
-    #[pyo3(signature = (*, idle_timeout, keep_alive, handshake_timeout, congestion, datagrams, bi_streams, uni_streams,
-        stream_window, connection_window, send_window, datagram_buffer, udp_buffer, half_open, keylog, qlog_dir))]
-    #[expect(clippy::too_many_arguments, reason = "all by keyword, from one place in the package")]
-    fn new(
-        idle_timeout: Option<Seconds>,
-        keep_alive: Option<Seconds>,
-        handshake_timeout: Seconds,
-        congestion: &str,
-        datagrams: bool,
-        bi_streams: Whole<u32>,
-        uni_streams: Whole<u32>,
-        stream_window: Whole<u32>,
-        connection_window: Whole<u32>,
-        send_window: Whole<u32>,
-        datagram_buffer: Whole<usize>,
-        udp_buffer: Whole<usize>,
-        half_open: Whole<usize>,
-        keylog: Option<PathBuf>,
-        qlog_dir: Option<PathBuf>,
-    ) -> PyResult<Self> {
+    #[pyo3(
+        signature = (**settings),
+        text_signature = "(*, idle_timeout, keep_alive, handshake_timeout, congestion, datagrams, bi_streams, \
+            uni_streams, stream_window, connection_window, send_window, datagram_buffer, udp_buffer, half_open, \
+            keylog, qlog_dir)"
+    )]
+    fn new(py: Python<'_>, settings: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let none = PyDict::new(py);
+        let settings = settings.unwrap_or(&none);
+        let time =
+            |name| keyword::<Option<Seconds>>(settings, name).map(|time| time.map(|Seconds(time)| time));
+        let small = |name| keyword::<Whole<u32>>(settings, name).map(|Whole(number)| number);
+        let large = |name| keyword::<Whole<usize>>(settings, name).map(|Whole(number)| number);
         let config = endpoint::Config {
-            idle_timeout: idle_timeout.map(|Seconds(time)| time),
-            keep_alive: keep_alive.map(|Seconds(time)| time),
-            handshake_timeout: handshake_timeout.0,
-            congestion: controller(congestion)?,
-            datagrams,
-            bi_streams: bi_streams.0,
-            uni_streams: uni_streams.0,
-            stream_window: stream_window.0,
-            connection_window: connection_window.0,
-            send_window: send_window.0,
-            datagram_buffer: datagram_buffer.0,
-            udp_buffer: udp_buffer.0,
-            keylog,
-            qlog: qlog_dir,
-            half_open: half_open.0,
+            idle_timeout: time("idle_timeout")?,
+            keep_alive: time("keep_alive")?,
+            handshake_timeout: keyword::<Seconds>(settings, "handshake_timeout")?.0,
+            congestion: controller(&keyword::<String>(settings, "congestion")?)?,
+            datagrams: keyword(settings, "datagrams")?,
+            bi_streams: small("bi_streams")?,
+            uni_streams: small("uni_streams")?,
+            stream_window: small("stream_window")?,
+            connection_window: small("connection_window")?,
+            send_window: small("send_window")?,
+            datagram_buffer: large("datagram_buffer")?,
+            udp_buffer: large("udp_buffer")?,
+            keylog: keyword(settings, "keylog")?,
+            qlog: keyword(settings, "qlog_dir")?,
+            half_open: large("half_open")?,
         };
         config.check().map_err(exception)?;
         Ok(Self(config))
@@ -67,7 +59,7 @@ fn controller(name: &str) -> PyResult<Congestion> {
         _ => {
             let choice = "`cubic`, `newreno`, `bbr3` and `copa`";
             Err(PyValueError::new_err(format!(
-                "there is no congestion controller {name:?}; there are {choice}"
+                "congestion: there is no controller {name:?}; there are {choice}"
             )))
         }
     }

@@ -19,7 +19,7 @@ use crate::outgoing::owned;
 use crate::reactor::{Slot, Turns};
 use crate::receive::ReceiveStream;
 use crate::send::SendStream;
-use crate::value::{Code, Kind, Limit};
+use crate::value::{Code, Kind, Limit, argument};
 
 /// One connection.
 #[pyclass(module = "wayferry.quic._native")]
@@ -133,9 +133,14 @@ impl Connection {
         Ok(accepted.map(|streams| self.both(streams)))
     }
 
-    fn datagram<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let datagram = self.poll(py, |slots| &slots.datagram, endpoint::Connection::poll_datagram)?;
-        Ok(datagram.map(|data| PyBytes::new(py, &data)))
+    fn datagrams<'py>(&mut self, py: Python<'py>, most: usize) -> PyResult<Option<Vec<Bound<'py, PyBytes>>>> {
+        let mut batch = Vec::new();
+        let come = self.poll(
+            py,
+            |slots| &slots.datagram,
+            |connection, context| connection.poll_datagrams(context, &mut batch, most),
+        )?;
+        Ok(come.map(|()| batch.iter().map(|data| PyBytes::new(py, data)).collect()))
     }
 
     fn send_datagram(&mut self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -193,14 +198,23 @@ impl Connection {
         Ok(Waiting::new(&self.turns, over))
     }
 
-    fn close(&mut self, py: Python<'_>, code: Code, reason: &[u8]) -> PyResult<()> {
-        let code = code.number(self.kind())?;
+    fn close(&mut self, py: Python<'_>, code: &Bound<'_, PyAny>, reason: &[u8]) -> PyResult<()> {
+        let code = argument::<Code>("code", code)?.number(self.kind())?;
         self.over.store(true, Ordering::Relaxed);
-        self.known(py, |connection| connection.close(code, reason))
+        let turns = Arc::clone(&self.turns);
+        self.known(py, |connection| {
+            connection.close(code, reason);
+            // The program may end before the turn does.
+            turns.end();
+        })
     }
 
     fn rebind(&mut self, py: Python<'_>, address: Address) -> PyResult<()> {
         self.known(py, |connection| connection.rebind(address.0))?.map_err(exception)
+    }
+
+    fn change_id(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.known(py, |connection| connection.change_id())?.map_err(exception)
     }
 
     fn ping(&mut self, py: Python<'_>) -> PyResult<()> {
@@ -216,8 +230,9 @@ impl Connection {
         py: Python<'py>,
         label: &[u8],
         context: &[u8],
-        length: Limit,
+        length: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyBytes>> {
+        let length: Limit = argument("length", length)?;
         let exported =
             self.known(py, |connection| connection.export_keying_material(label, context, length.0))?;
         Ok(PyBytes::new(py, &exported.map_err(exception)?))

@@ -25,6 +25,7 @@ pub(crate) fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, 
         ("received_stream_frames", stats.received_stream_frames),
         ("sent_datagram_frames", stats.sent_datagram_frames),
         ("received_datagram_frames", stats.received_datagram_frames),
+        ("dropped_datagrams", stats.dropped_datagrams),
         ("acks_received", stats.acks_received),
     ];
     for (name, number) in numbers {

@@ -13,6 +13,7 @@ mod connection;
 mod facts;
 mod failure;
 mod guard;
+mod http3;
 mod interpreter;
 mod listener;
 mod outgoing;
@@ -46,6 +47,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<connection::Connection>()?;
     module.add_class::<send::SendStream>()?;
     module.add_class::<receive::ReceiveStream>()?;
+    module.add_class::<http3::Http3Reader>()?;
+    module.add_function(wrap_pyfunction!(http3::http3_section, module)?)?;
     module.add_function(wrap_pyfunction!(connecting::connect, module)?)?;
     module.add_function(wrap_pyfunction!(connecting::web_connect, module)?)?;
     module.add_function(wrap_pyfunction!(listener::listen, module)?)?;

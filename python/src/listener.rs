@@ -17,7 +17,7 @@ use crate::failure::exception;
 use crate::guard::{self, Kept};
 use crate::reactor::{Reactor, Slot, Turns};
 use crate::tls::ServerTls;
-use crate::value::{Code, Kind, Whole};
+use crate::value::{Code, Kind, Whole, argument};
 
 /// Binds a port.
 #[pyfunction]
@@ -121,12 +121,16 @@ impl Listener {
         Ok(())
     }
 
-    fn close(&mut self, py: Python<'_>, code: Code, reason: &[u8]) -> PyResult<()> {
+    fn close(&mut self, py: Python<'_>, code: &Bound<'_, PyAny>, reason: &[u8]) -> PyResult<()> {
         guard::check()?;
-        let code = code.number(Kind::Raw)?;
+        let code = argument::<Code>("code", code)?.number(Kind::Raw)?;
         self.closed.get_or_insert_with(|| (code, String::from_utf8_lossy(reason).into_owned()));
         let listener = self.listener.inner();
-        py.detach(|| listener.close(code, reason));
+        let turns = &self.turns;
+        py.detach(|| {
+            listener.close(code, reason);
+            turns.end();
+        });
         Ok(())
     }
 
@@ -180,7 +184,8 @@ impl WebRequest {
         Ok(Connecting::new(Arc::clone(&self.turns), pending, Some(url)))
     }
 
-    fn reject(&mut self, py: Python<'_>, status: Whole<u16>) -> PyResult<()> {
+    fn reject(&mut self, py: Python<'_>, status: &Bound<'_, PyAny>) -> PyResult<()> {
+        let status: Whole<u16> = argument("status", status)?;
         // RFC 9110 §15.5 and §15.6. A wrong one must not use the request up.
         if !(400..600).contains(&status.0) {
             return Err(PyValueError::new_err(format!(

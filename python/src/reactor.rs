@@ -3,13 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 use std::time::Instant;
 
 use pyo3::prelude::*;
-use wayferry_net::endpoint::{self, Ready, Token};
+use wayferry_net::endpoint::{self, Cork, Ready, Token};
 
 use crate::guard;
 use crate::value::Seconds;
@@ -23,6 +23,10 @@ pub(crate) struct Turns {
     turn: AtomicU64,
     /// The turn after the last one in which something was sent.
     sent: AtomicU64,
+    /// Holds back the small things of a turn.
+    cork: Cork,
+    /// Bytes that QUIC was handed in this turn.
+    handed: AtomicUsize,
     closed: AtomicBool,
     /// Of tokens that are not as important as others, 0. Locked with the interpreter attached only.
     priorities: Mutex<HashMap<u64, i32>>,
@@ -44,7 +48,17 @@ impl Turns {
     pub(crate) fn hand_over<T>(&self, bytes: usize, send: impl FnOnce() -> T) -> T {
         let turn = self.turn() + 1;
         let first = self.sent.swap(turn, Ordering::Relaxed) != turn;
-        if first && bytes <= PROMPT_MAX { endpoint::promptly(send) } else { send() }
+        let output = if first && bytes <= PROMPT_MAX { endpoint::promptly(send) } else { send() };
+        let before = self.handed.fetch_add(bytes, Ordering::Relaxed);
+        if before <= CORK_MAX && before + bytes > CORK_MAX {
+            self.cork.release(false);
+        }
+        output
+    }
+
+    /// Lets go what waits for the end of the turn, on this thread if it is little.
+    pub(crate) fn end(&self) {
+        self.cork.release(self.handed.load(Ordering::Relaxed) <= CORK_MAX);
     }
 
     /// Has `slot` drained before those with a lower priority that became ready with it, so that it gets the room that
@@ -110,6 +124,8 @@ impl Reactor {
             touched: AtomicU64::new(0),
             turn: AtomicU64::new(0),
             sent: AtomicU64::new(0),
+            cork: Cork::default(),
+            handed: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
             priorities: Mutex::default(),
         })))
@@ -123,13 +139,32 @@ impl Reactor {
     fn drain(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
         guard::check()?;
         self.0.turn.fetch_add(1, Ordering::Relaxed);
+        self.0.handed.store(0, Ordering::Relaxed);
         let mut tokens = Vec::new();
-        py.detach(|| self.0.ready.drain(&mut tokens));
+        py.detach(|| {
+            self.0.ready.drain(&mut tokens);
+            if tokens.len() > 1 {
+                self.0.cork.hold();
+            }
+        });
         let priorities = self.0.priorities();
         if !priorities.is_empty() {
             tokens.sort_by_key(|Token(token)| Reverse(priorities.get(token).copied().unwrap_or(0)));
         }
         Ok(tokens.into_iter().map(|Token(token)| token).collect())
+    }
+
+    fn hold(&self, py: Python<'_>) -> PyResult<()> {
+        guard::check()?;
+        self.0.handed.store(0, Ordering::Relaxed);
+        py.detach(|| self.0.cork.hold());
+        Ok(())
+    }
+
+    fn end_turn(&self, py: Python<'_>) -> PyResult<()> {
+        guard::check()?;
+        py.detach(|| self.0.end());
+        Ok(())
     }
 
     fn wait(&self, py: Python<'_>, timeout: Option<Seconds>) -> PyResult<bool> {
@@ -141,22 +176,28 @@ impl Reactor {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         guard::check()?;
         self.0.closed.store(true, Ordering::Release);
-        py.detach(|| self.0.ready.close());
+        py.detach(|| {
+            self.0.ready.close();
+            self.0.cork.release(false);
+        });
         Ok(())
     }
 }
 
-/// No caller can drain it any more; and tokens on the list would keep the list alive.
+/// No caller can drain it any more, nor end a turn; and tokens on the list would keep the list alive.
 impl Drop for Reactor {
     fn drop(&mut self) {
         if guard::check().is_ok() {
             self.0.ready.close();
+            self.0.cork.release(false);
         }
     }
 }
 
 /// Bytes that a loop's thread encrypts and sends itself: a few packets.
 const PROMPT_MAX: usize = 4 << 10;
+/// Bytes of one turn from which on the engine's thread encrypts and sends beside this one, which goes on writing.
+const CORK_MAX: usize = 16 << 10;
 /// Microseconds: the writes of one turn are closer to each other, as a rule, and those of a program that sends by a
 /// clock are not.
 const QUIET: u64 = 1000;

@@ -1,6 +1,7 @@
 //! A stream to receive on.
 
 use std::task::Poll;
+use std::vec::Drain;
 
 use bytes::Bytes;
 use pyo3::prelude::*;
@@ -11,7 +12,7 @@ use crate::buffer::joined;
 use crate::failure::exception;
 use crate::guard::{self, Kept};
 use crate::reactor::{Slot, Turns};
-use crate::value::{Code, Kind, Limit};
+use crate::value::{Code, Kind, Limit, argument};
 
 /// The receiving side of a stream.
 #[pyclass(module = "wayferry.quic._native")]
@@ -32,6 +33,22 @@ impl ReceiveStream {
         let (id, is_early) = (stream.id(), stream.is_early());
         Self { stream: Kept::new(stream), slot: turns.slot(), kind, id, is_early, pieces: Vec::new() }
     }
+
+    /// What has come: nothing while nothing has, no pieces at the end.
+    pub(crate) fn take(&mut self, py: Python<'_>, limit: usize) -> PyResult<Option<Drain<'_, Bytes>>> {
+        guard::check()?;
+        let (slot, stream, pieces) = (&self.slot, self.stream.inner(), &mut self.pieces);
+        match py.detach(|| stream.poll_read(&mut slot.context(), pieces, limit)) {
+            Poll::Pending => Ok(None),
+            Poll::Ready(Err(failure)) => Err(exception(failure)),
+            Poll::Ready(Ok(_)) => Ok(Some(self.pieces.drain(..))),
+        }
+    }
+
+    /// Makes the token ready now.
+    pub(crate) fn wake(&self) {
+        self.slot.wake();
+    }
 }
 
 #[pymethods]
@@ -41,8 +58,13 @@ impl ReceiveStream {
         self.slot.token
     }
 
-    fn read<'py>(&mut self, py: Python<'py>, limit: Limit) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn read<'py>(
+        &mut self,
+        py: Python<'py>,
+        limit: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         guard::check()?;
+        let limit: Limit = argument("n", limit)?;
         let (slot, stream, pieces) = (&self.slot, self.stream.inner(), &mut self.pieces);
         match py.detach(|| stream.poll_read(&mut slot.context(), pieces, limit.0)) {
             Poll::Pending => Ok(None),
@@ -68,9 +90,9 @@ impl ReceiveStream {
         }
     }
 
-    fn stop(&mut self, py: Python<'_>, code: Code) -> PyResult<()> {
+    fn stop(&mut self, py: Python<'_>, code: &Bound<'_, PyAny>) -> PyResult<()> {
         guard::check()?;
-        let code = code.number(self.kind)?;
+        let code = argument::<Code>("code", code)?.number(self.kind)?;
         let stream = self.stream.inner();
         py.detach(|| stream.stop(code));
         self.slot.wake();

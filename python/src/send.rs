@@ -5,6 +5,7 @@
 //! that the caller owes at the end of the turn. Invariant: once something failed, what was collected is gone, and every
 //! later write says why.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
@@ -17,9 +18,10 @@ use wayferry_net::endpoint::{self, Failure};
 use crate::buffer::contents;
 use crate::failure::exception;
 use crate::guard::{self, Kept};
+use crate::http3::frame_head;
 use crate::outgoing::{LIMIT, Outgoing};
 use crate::reactor::{Slot, Turns};
-use crate::value::{Code, Kind, Whole};
+use crate::value::{Code, Kind, Whole, argument};
 
 /// The sending side of a stream.
 #[pyclass(module = "wayferry.quic._native")]
@@ -100,7 +102,7 @@ impl SendStream {
             return Ok(());
         }
         let (slot, stream, outgoing) = (&self.write, self.stream.inner(), &mut self.outgoing);
-        let len = outgoing.len();
+        let (len, state) = (outgoing.len(), &mut self.state);
         let push = || {
             while !outgoing.is_empty() {
                 match stream.poll_write_chunks(&mut slot.context(), outgoing.chunks()) {
@@ -108,6 +110,11 @@ impl SendStream {
                     Poll::Ready(Err(failure)) => return Err(failure),
                     Poll::Pending => break,
                 }
+            }
+            // With the last bytes, so that the end needs no packet of its own.
+            if *state == State::Finishing && outgoing.is_empty() {
+                stream.finish()?;
+                *state = State::Finished;
             }
             Ok(())
         };
@@ -127,6 +134,20 @@ impl SendStream {
             self.push(py)?;
         }
         Ok(self.outgoing.has_room())
+    }
+
+    /// Takes what there is room for, and hands it over when it goes at once or is much.
+    fn take(&mut self, py: Python<'_>, data: Cow<'_, [u8]>, at_once: bool) -> PyResult<u8> {
+        if at_once {
+            self.turn = Some(self.turns.turn());
+            self.outgoing.push_alone(data);
+        } else {
+            self.outgoing.push(data);
+        }
+        if at_once || !self.outgoing.has_room() {
+            self.push(py)?;
+        }
+        Ok(if self.owes() { TAKEN_FLUSH_OWED } else { TAKEN })
     }
 
     /// Whether the caller has to be told now that it owes a flush.
@@ -174,16 +195,32 @@ impl SendStream {
         }
         let at_once = self.goes_at_once();
         let data = contents(data)?;
-        if at_once {
-            self.turn = Some(self.turns.turn());
-            self.outgoing.push_alone(data);
-        } else {
-            self.outgoing.push(data);
+        self.take(py, data, at_once)
+    }
+
+    fn write_last(&mut self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<u8> {
+        self.writable()?;
+        if !self.make_room(py)? {
+            return Ok(NO_ROOM);
         }
-        if at_once || !self.outgoing.has_room() {
-            self.push(py)?;
+        let at_once = self.goes_at_once();
+        let data = contents(data)?;
+        self.state = State::Finishing;
+        self.take(py, data, at_once)
+    }
+
+    fn write_frame(&mut self, py: Python<'_>, kind: u64, data: &Bound<'_, PyAny>) -> PyResult<u8> {
+        self.writable()?;
+        if !self.make_room(py)? {
+            return Ok(NO_ROOM);
         }
-        Ok(if self.owes() { TAKEN_FLUSH_OWED } else { TAKEN })
+        let data = contents(data)?;
+        let (at_once, head) = (self.goes_at_once(), frame_head(kind, data.len() as u64));
+        if data.len() < JOINED_MAX {
+            return self.take(py, Cow::Owned([&head, &*data].concat()), at_once);
+        }
+        self.outgoing.push(Cow::Owned(head));
+        self.take(py, data, at_once)
     }
 
     fn write_nowait(&mut self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
@@ -236,9 +273,9 @@ impl SendStream {
         self.finish_if_empty(py)
     }
 
-    fn reset(&mut self, py: Python<'_>, code: Code) -> PyResult<()> {
+    fn reset(&mut self, py: Python<'_>, code: &Bound<'_, PyAny>) -> PyResult<()> {
         guard::check()?;
-        let code = code.number(self.kind)?;
+        let code = argument::<Code>("code", code)?.number(self.kind)?;
         self.outgoing.clear();
         self.state = State::Reset;
         let stream = self.stream.inner();
@@ -247,12 +284,13 @@ impl SendStream {
         Ok(())
     }
 
-    fn set_priority(&mut self, py: Python<'_>, priority: Whole<i32>) -> PyResult<()> {
+    fn set_priority(&mut self, py: Python<'_>, priority: &Bound<'_, PyAny>) -> PyResult<()> {
         guard::check()?;
+        let Whole(priority) = argument("priority", priority)?;
         let stream = self.stream.inner();
-        py.detach(|| stream.set_priority(priority.0)).map_err(exception)?;
-        self.priority = priority.0;
-        self.turns.prefer(&self.write, priority.0);
+        py.detach(|| stream.set_priority(priority)).map_err(exception)?;
+        self.priority = priority;
+        self.turns.prefer(&self.write, priority);
         Ok(())
     }
 
@@ -282,6 +320,9 @@ impl Drop for SendStream {
         }
     }
 }
+
+/// Bytes of a frame's content that are copied behind its head once more, so that they are one piece.
+const JOINED_MAX: usize = 16 << 10;
 
 const NO_ROOM: u8 = 0;
 const TAKEN: u8 = 1;

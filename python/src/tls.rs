@@ -12,7 +12,7 @@ use wayferry_net::{Fingerprint, Identity, Origin, Roots};
 
 use crate::failure::{exception, refusal};
 use crate::guard;
-use crate::value::{Limit, Whole};
+use crate::value::{Limit, Whole, argument};
 
 /// How a client knows its server.
 #[pyclass(module = "wayferry.quic._native", frozen)]
@@ -69,6 +69,10 @@ impl ServerTls {
         Ok(Self(endpoint::ServerTls { identity, clients, alpn: protocols(alpn)?, early_data }))
     }
 
+    fn with_alpn(&self, alpn: Vec<Vec<u8>>) -> PyResult<Self> {
+        Ok(Self(endpoint::ServerTls { alpn: protocols(alpn)?, ..self.0.clone() }))
+    }
+
     #[getter]
     fn fingerprint(&self) -> String {
         self.0.identity.fingerprint().to_string()
@@ -82,8 +86,8 @@ pub(crate) struct TicketStore(endpoint::TicketStore);
 #[pymethods]
 impl TicketStore {
     #[new]
-    fn new(limit: Limit) -> Self {
-        Self(endpoint::TicketStore::new(limit.0))
+    fn new(limit: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(Self(endpoint::TicketStore::new(argument::<Limit>("limit", limit)?.0)))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -98,12 +102,13 @@ impl TicketStore {
     clippy::needless_pass_by_value,
     reason = "nothing of Python's can be borrowed with the interpreter released"
 )]
-pub(crate) fn self_signed(
-    py: Python<'_>,
+pub(crate) fn self_signed<'py>(
+    py: Python<'py>,
     names: Vec<String>,
-    days: Whole<u32>,
-) -> PyResult<(Bound<'_, PyBytes>, Bound<'_, PyBytes>)> {
-    let (chain, key) = py.detach(|| endpoint::self_signed(&names, days.0)).map_err(exception)?;
+    days: &Bound<'_, PyAny>,
+) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+    let Whole(days) = argument("days", days)?;
+    let (chain, key) = py.detach(|| endpoint::self_signed(&names, days)).map_err(exception)?;
     Ok((PyBytes::new(py, chain.as_bytes()), PyBytes::new(py, key.as_bytes())))
 }
 
@@ -131,7 +136,9 @@ impl Pem {
 }
 
 fn identity(chain: Pem, key: Pem) -> PyResult<Arc<Identity>> {
-    Identity::from_pem(&chain.read()?, &key.read()?).map(Arc::new).map_err(|error| wrong(&error))
+    let identity = Identity::from_pem(&chain.read()?, &key.read()?).map_err(|error| wrong(&error))?;
+    identity.check().map_err(|fault| wrong(&fault))?;
+    Ok(Arc::new(identity))
 }
 
 fn authorities(roots: Pem) -> PyResult<Roots> {

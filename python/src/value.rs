@@ -1,9 +1,39 @@
-//! Arguments that are checked where they come in. What is out of its range is `ValueError`, never `OverflowError`.
+//! Arguments that are checked where they come in. What is out of its range is `ValueError`, never `OverflowError`, and
+//! an error names the argument.
 
 use std::time::Duration;
 
-use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// `object` as what the argument `name` has to be.
+pub(crate) fn argument<'a, 'py, T>(name: &str, object: &'a Bound<'py, PyAny>) -> PyResult<T>
+where
+    T: FromPyObject<'a, 'py, Error = PyErr>,
+{
+    object.extract().map_err(|error: PyErr| {
+        let py = object.py();
+        let text = format!("{name}: {}", error.value(py));
+        if error.is_instance_of::<PyValueError>(py) {
+            PyValueError::new_err(text)
+        } else if error.is_instance_of::<PyTypeError>(py) {
+            PyTypeError::new_err(text)
+        } else {
+            error
+        }
+    })
+}
+
+/// The item `name` of the arguments by keyword, as what it has to be.
+pub(crate) fn keyword<T>(arguments: &Bound<'_, PyDict>, name: &str) -> PyResult<T>
+where
+    T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    let object = arguments.get_item(name)?;
+    let object = object.ok_or_else(|| PyTypeError::new_err(format!("{name}: an argument is missing")))?;
+    argument(name, &object)
+}
 
 /// A whole number that fits into `T`.
 #[derive(Clone, Copy)]
@@ -18,7 +48,13 @@ where
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         object.extract().map(Self).map_err(|error| {
             let py = object.py();
-            if error.is_instance_of::<PyOverflowError>(py) { out_of_range(&object) } else { error }
+            if error.is_instance_of::<PyOverflowError>(py) {
+                out_of_range(&object)
+            } else if error.is_instance_of::<PyTypeError>(py) {
+                not_a("whole number", &object)
+            } else {
+                error
+            }
         })
     }
 }
@@ -78,13 +114,21 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Seconds {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        Duration::try_from_secs_f64(object.extract()?).map(Self).map_err(|_| out_of_range(&object))
+        let seconds = object.extract().map_err(|_| not_a("number of seconds", &object))?;
+        Duration::try_from_secs_f64(seconds).map(Self).map_err(|_| out_of_range(&object))
     }
 }
 
 fn out_of_range(object: &Bound<'_, PyAny>) -> PyErr {
     match object.repr() {
         Ok(text) => PyValueError::new_err(format!("{text} is out of range")),
+        Err(error) => error,
+    }
+}
+
+fn not_a(what: &str, object: &Bound<'_, PyAny>) -> PyErr {
+    match object.get_type().qualname() {
+        Ok(kind) => PyTypeError::new_err(format!("a {what} is required, not `{kind}`")),
         Err(error) => error,
     }
 }

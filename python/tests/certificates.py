@@ -1,16 +1,18 @@
-"""Certificates that the package itself does not make: an authority's, and expired ones."""
+"""Certificates that the package itself does not make: an authority's, expired ones, openssl's of any kind."""
 
 from __future__ import annotations
 
 import datetime
 import ipaddress
+import pathlib
+import subprocess
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-__all__ = ["Authority"]
+__all__ = ["Authority", "openssl"]
 
 
 class Authority:
@@ -42,6 +44,20 @@ class Authority:
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
         return certificate.public_bytes(serialization.Encoding.PEM), private
+
+
+def openssl(folder: pathlib.Path, *key: str) -> tuple[pathlib.Path, pathlib.Path]:
+    """The certificate of `openssl req -x509`, which says that it is an authority, and its key, as files.
+
+    Args:
+        key: the arguments that say what kind of key to make, as `-newkey`, `ed25519`.
+    """
+    certificate, private = folder / "cert.pem", folder / "key.pem"
+    request = ["openssl", "req", "-x509", *key, "-nodes", "-days", "7", "-subj", "/CN=localhost"]
+    request += ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    request += ["-keyout", str(private), "-out", str(certificate)]
+    subprocess.run(request, check=True, capture_output=True, timeout=60)
+    return certificate, private
 
 
 def _builder(

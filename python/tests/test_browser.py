@@ -111,7 +111,7 @@ class Tab:
 
 
 @asynccontextmanager
-async def browser(profile: pathlib.Path) -> AsyncIterator[Browser]:
+async def browser(profile: pathlib.Path, *flags: str) -> AsyncIterator[Browser]:
     assert CHROMIUM is not None
     command_in, command_out = _pipe()
     answer_in, answer_out = _pipe()
@@ -127,6 +127,7 @@ async def browser(profile: pathlib.Path) -> AsyncIterator[Browser]:
             *pipes,
             CHROMIUM,
             *FLAGS,
+            *flags,
             f"--user-data-dir={profile}",
             "about:blank",
         ],

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from support import CERT, KEY, asynchronous, until
+from support import CERT, KEY, asynchronous, finish, program, until
 
 OURS = "wayferry.compat.aioquic"
 PROGRAMS = pathlib.Path(__file__).with_name("test_compat_programs")
@@ -101,8 +101,33 @@ async def test_silence_ends_a_connection(client: str, server: str, pem: tuple[st
         assert await serving.Quiet.ends.get() == end
 
 
+@pairings
+@asynchronous
+async def test_http3(client: str, server: str, pem: tuple[str, str]) -> None:
+    async with started(load("http3", server), pem) as port:
+        answers = await load("http3", client).run(port, pem[0])
+    for number, body in enumerate([b"", b"A BODY", b"LARGE" * 100_000]):
+        assert answers[number] == ([(b":status", b"200"), (b"path", b"/%d" % number)], body)
+
+
 def test_all_of_a_program_is_ours() -> None:
     for path in PROGRAMS.glob("*.py"):
         module = load(path.stem, OURS)
         for name, value in vars(module).items():
-            assert not getattr(value, "__module__", "").startswith("aioquic"), f"{path.name}: {name}"
+            origin = getattr(value, "__module__", "")
+            # HTTP/3 is aioquic's own, on our connections.
+            ours = not origin.startswith("aioquic") or origin == "aioquic.h3.events"
+            assert ours, f"{path.name}: {name}"
+
+
+@pytest.mark.parametrize("module", ["h3.connection", "h3.events", "h3.exceptions", "h0.connection"])
+def test_http3_without_aioquic_says_what_to_install(module: str) -> None:
+    text = f"""
+        import sys
+        sys.modules["aioquic"] = None
+        import wayferry.compat.aioquic.{module}
+    """
+    code, _, messages = finish(program(text))
+    assert code == 1
+    assert f"wayferry.compat.aioquic.{module} is aioquic's own code" in messages
+    assert messages.endswith("`pip install wayferry[h3]` does that")

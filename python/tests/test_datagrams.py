@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from relay import Relay
-from support import CLIENT_TLS, asynchronous, ended, pair, rounds, serving
+from support import CLIENT_TLS, asynchronous, ended, pair, rounds, serving, until
 
 from wayferry import quic
 
@@ -155,3 +155,41 @@ async def test_a_wait_for_room_ends_with_the_connection() -> None:
             assert isinstance(await ended(waiting), quic.ConnectionClosed)
         await asyncio.wait(waits)
         assert all(isinstance(waiting.exception(), quic.ConnectionClosed | None) for waiting in waits)
+
+
+async def arrive(near: quic.Connection, far: quic.Connection, count: int) -> None:
+    """Has `count` datagrams arrive that no task takes, each with its number."""
+    before = far.stats().received_datagram_frames
+    for number in range(count):
+        assert near.send_datagram_nowait(b"%d" % number)
+    await until(lambda: far.stats().received_datagram_frames == before + count)
+
+
+@asynchronous
+async def test_datagrams_that_came_together_are_for_all_who_take_them() -> None:
+    async with pair() as (client, server):
+        await arrive(client, server, 400)
+        iterator = server.datagrams()
+        got = [await anext(iterator), await server.receive_datagram()]
+        async for datagram in server.datagrams():
+            got.append(datagram)
+            if len(got) == 300:
+                break
+        waits = [asyncio.ensure_future(server.receive_datagram()) for _ in range(50)]
+        got += await asyncio.gather(*waits)
+        await client.close(drain=0)
+        await server.closed()
+        got += [datagram async for datagram in iterator]
+        assert got == [b"%d" % number for number in range(400)]
+
+
+@asynchronous
+async def test_datagrams_that_are_dropped_are_counted() -> None:
+    async with pair(server_config=quic.Config(datagram_buffer=4096)) as (client, server):
+        await arrive(client, server, 500)
+        dropped = server.stats().dropped_datagrams
+        assert 0 < dropped < 500
+        got = [await server.receive_datagram() for _ in range(500 - dropped)]
+        assert got == [b"%d" % number for number in range(dropped, 500)]
+        assert server.stats().dropped_datagrams == dropped
+        assert client.stats().dropped_datagrams == 0

@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import gc
+import logging
+import re
 import time
 import warnings
 import weakref
@@ -22,6 +24,7 @@ from support import (
     program,
     rounds,
     run,
+    serving,
 )
 
 from wayferry import quic
@@ -336,3 +339,38 @@ async def _wait_for_a_stream(connection: quic.Connection) -> None:
 
 async def _fail() -> None:
     raise LookupError("of the test")
+
+
+@asynchronous
+async def whole_life() -> None:
+    async with pair() as (client, server):
+        await client.close(code=7, reason="enough\x1b", drain=0)
+        await server.closed()
+
+
+def test_a_log_tells_of_beginnings_and_ends(caplog: pytest.LogCaptureFixture) -> None:
+    whole_life()
+    assert not caplog.records
+    caplog.set_level(logging.INFO, logger="wayferry.quic")
+    whole_life()
+    texts = sorted(re.sub(r"port \d+", "port N", record.getMessage()) for record in caplog.records)
+    assert texts == [
+        "127.0.0.1 port N: accepted",
+        "127.0.0.1 port N: closed by local with code 7: enough·",
+        "127.0.0.1 port N: closed by peer with code 7: enough·",
+        "127.0.0.1 port N: connected",
+    ]
+
+
+def test_a_log_tells_of_what_was_dropped(caplog: pytest.LogCaptureFixture) -> None:
+    @asynchronous
+    async def dropped() -> None:
+        async with serving() as server:
+            client = await quic.connect(*server.local_addr, tls=CLIENT_TLS)
+            with pytest.warns(ResourceWarning, match="unclosed"):
+                del client
+
+    dropped()
+    (record,) = caplog.records
+    assert (record.name, record.levelno) == ("wayferry.quic", logging.WARNING)
+    assert record.getMessage().endswith(": dropped without close()")

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import test_connection
 import test_datagrams
+import test_http3
+import test_http3_websocket
 import test_streams
 import test_webtransport
 import uvloop
@@ -41,12 +43,22 @@ def cases(*modules: types.ModuleType) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("test", cases(test_streams, test_connection, test_datagrams, test_webtransport))
+EVERYWHERE = [
+    test_streams,
+    test_connection,
+    test_datagrams,
+    test_webtransport,
+    test_http3,
+    test_http3_websocket,
+]
+
+
+@pytest.mark.parametrize("test", cases(*EVERYWHERE))
 def test_on_uvloop(test: Any) -> None:
     again(test, uvloop.new_event_loop)
 
 
-@pytest.mark.parametrize("test", cases(test_streams, test_datagrams))
+@pytest.mark.parametrize("test", cases(test_streams, test_datagrams, test_http3))
 def test_on_a_loop_without_readers(test: Any) -> None:
     again(test, WithoutReaders)
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import selectors
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from conftest import Pair, run, until
 
 from wayferry import quic
-from wayferry.quic._reactor import BUDGET
+from wayferry.quic._reactor import BUDGET, Reactor
 
 Waits = Callable[[quic.Connection], Awaitable[Any]]
 CANCELLED: dict[str, Waits] = {
@@ -247,6 +249,7 @@ class Borrowed:
 
     def __init__(self, native: Any) -> None:
         self.t_closed = native.t_closed
+        self.remote_addr = native.remote_addr
         self.asked = 0
         self._native = native
 
@@ -301,3 +304,41 @@ def test_reads_of_collected_data_let_others_run(pair: Pair) -> None:
             assert len(await incoming.read_to_end(40 * BUDGET)) == 20 * BUDGET
 
     run(main())
+
+
+def test_a_stream_that_failed_to_be_flushed_kept_its_turn_open() -> None:
+    def fail() -> None:
+        raise RuntimeError("another thread is using it")
+
+    async def end_turn() -> list[str]:
+        ended: list[str] = []
+        reactor = Reactor(asyncio.get_running_loop())
+        reactor.native = cast("Any", SimpleNamespace(end_turn=lambda: ended.append("ended")))
+        reactor.dirty.append(cast("Any", SimpleNamespace(_flush=fail)))
+        with pytest.raises(RuntimeError, match="another thread"):
+            reactor._end_turn()
+        return ended
+
+    assert run(end_turn()) == ["ended"]
+
+
+def test_a_log_handler_that_raised_kept_the_end_of_a_connection_from_its_program(pair: Pair) -> None:
+    def refuse(record: logging.LogRecord) -> bool:
+        if record.msg.endswith(": %s"):
+            raise RuntimeError("there is no room for how a connection ended")
+        return True
+
+    async def closed() -> None:
+        async with pair() as (client, server):
+            await client.close()
+            await server.closed()
+
+    logger = logging.getLogger("wayferry.quic")
+    before = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addFilter(refuse)
+    try:
+        run(closed())
+    finally:
+        logger.removeFilter(refuse)
+        logger.setLevel(before)

@@ -7,6 +7,7 @@ import hashlib
 import pathlib
 import socket
 import ssl
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -31,8 +32,37 @@ from wayferry.quic import _resolve
     ],
 )
 def test_settings_have_ranges(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong))):
+    with pytest.raises(ValueError, match=r".+") as caught:
         quic.Config(**wrong)
+    assert next(iter(wrong)) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"idle_timeout": "long"},
+        {"handshake_timeout": None},
+        {"congestion": 3},
+        {"datagrams": 1.5},
+        {"uni_streams": "many"},
+        {"stream_window": 1.0},
+        {"half_open": None},
+    ],
+)
+def test_settings_have_kinds(wrong: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=rf"^{next(iter(wrong))}: "):
+        quic.Config(**wrong)
+
+
+def test_what_is_out_of_range_is_named() -> None:
+    calls: dict[str, Callable[[], object]] = {
+        "bi_streams": lambda: quic.Config(bi_streams=-1),
+        "limit": lambda: quic.TicketStore(-1),
+        "days": lambda: quic.self_signed(days=2**40),
+    }
+    for name, wrong in calls.items():
+        with pytest.raises(ValueError, match=rf"^{name}: -?\d+ is out of range"):
+            wrong()
 
 
 def test_settings_are_values() -> None:
@@ -102,8 +132,13 @@ def test_a_ticket_store_is_true_and_bounded() -> None:
 
 
 def test_connect_checks_at_once(client_tls: quic.ClientTls) -> None:
-    with pytest.raises(ValueError, match="port"):
-        quic.connect("localhost", 65536, tls=client_tls)
+    for port in -1, 0, 65536:
+        with pytest.raises(ValueError, match=rf"^port: .*{port}\b"):
+            quic.connect("localhost", port, tls=client_tls)
+        with pytest.raises(ValueError, match=r"[Pp]ort"):
+            quic.webtransport.connect(f"https://localhost:{port}/", tls=client_tls)
+    with pytest.raises(TypeError, match=r"^port: "):
+        quic.connect("localhost", "4433", tls=client_tls)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="tickets"):
         quic.connect("localhost", 1, tls=client_tls, early_data=True)
 
@@ -130,3 +165,16 @@ def test_a_name_without_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [])
     with pytest.raises(OSError, match="no address"):
         run(_resolve.resolve("name", 9))
+
+
+def test_without_a_loop_of_asyncios_a_sentence_says_so(
+    client_tls: quic.ClientTls, server_tls: quic.ServerTls
+) -> None:
+    """As under trio, whose tasks are driven without such a loop."""
+    for waiting in (
+        quic.connect("localhost", 1, tls=client_tls),
+        quic.webtransport.connect("https://localhost/", tls=client_tls),
+        quic.serve("127.0.0.1", 0, tls=server_tls),
+    ):
+        with pytest.raises(RuntimeError, match="runs on asyncio"):
+            next(waiting.__await__())

@@ -522,3 +522,31 @@ async def test_small_writes_arrive_without_a_flush() -> None:
             for _ in range(3):
                 await sending.write(b"%02d" % number)
             assert await receiving.read_exactly(6) == b"%02d" % number * 3
+
+
+@asynchronous
+async def test_what_is_not_bytes_is_refused_in_pythons_words() -> None:
+    async with pair() as (client, _):
+        stream = await client.open_uni()
+        with pytest.raises(TypeError, match=r"bytes-like object is required, not `str`; text\.encode\(\)"):
+            await stream.write("x")  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"bytes-like object is required, not `int`$"):
+            stream.write_nowait(1)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="bytes-like object is required, not `NoneType`"):
+            await client.send_datagram(None)  # type: ignore[arg-type]
+
+
+@asynchronous
+async def test_arguments_out_of_range_are_named() -> None:
+    async with pair() as (client, _):
+        stream = await client.open_bi()
+        with pytest.raises(ValueError, match=r"^priority: 2147483648 is out of range"):
+            stream.set_priority(2**31)
+        with pytest.raises(ValueError, match=r"^code: -1 is out of range"):
+            stream.reset(-1)
+        with pytest.raises(ValueError, match=r"^code: 4611686018427387904 is out of range"):
+            stream.stop(2**62)
+        with pytest.raises(ValueError, match=r"^n: 0 is out of range"):
+            await stream.read(0)
+        with pytest.raises(ValueError, match=r"^length: 0 is out of range"):
+            client.export_keying_material(b"", b"", 0)

@@ -18,20 +18,22 @@ class Entry:
     package: str
     # WebTransport over the same library: the module's `web` class.
     web: bool = False
+    # HTTP/3 over the same library: the module `…_http`.
+    http: bool = False
 
 
-def load(name: str, web: bool) -> type[Adapter]:
-    """The adapter's class. ImportError when its library is not there."""
+def load(name: str, kind: str) -> type[Adapter]:
+    """The adapter's class, `kind` being raw, web or http. ImportError when its library is not there."""
     entry = PYTHON[name]
-    module = importlib.import_module(f"adapters.{entry.module}")
-    found: type[Adapter] = module.WebAdapter if web else module.RawAdapter
+    module = importlib.import_module(f"adapters.{entry.module}{'_http' * (kind == 'http')}")
+    found: type[Adapter] = getattr(module, f"{kind.capitalize()}Adapter")
     return found
 
 
 def absent(name: str) -> str | None:
     """Why this adapter cannot run in this interpreter."""
     try:
-        load(name, False)
+        load(name, "raw")
     except ImportError as error:
         return str(error)
     return None
@@ -48,9 +50,9 @@ def version(name: str) -> str:
 PYTHON = {
     entry.name: entry
     for entry in (
-        Entry("wayferry", "wayferry", "wayferry", web=True),
+        Entry("wayferry", "wayferry", "wayferry", web=True, http=True),
         Entry("aiopquic", "aiopquic", "aiopquic", web=True),
-        Entry("aioquic", "aioquic", "aioquic"),
+        Entry("aioquic", "aioquic", "aioquic", http=True),
         Entry("qh3", "qh3", "qh3"),
         Entry("udp", "udp", ""),
     )

@@ -4,6 +4,8 @@
 //	quic-go-peer call '{"roots": …, "port": …, "scenario": "bulk"}'
 //	quic-go-peer web-serve '{"cert": …, "key": …}'
 //	quic-go-peer web-call '{"roots": …, "port": …, "scenario": "echo"}'
+//	quic-go-peer http-serve '{"cert": …, "key": …}'
+//	quic-go-peer http-call '{"roots": …, "port": …}'
 //
 // What the first two do is in python/tests/peers.py, which does the same with Python's libraries. Exit status 3: the
 // library cannot do that.
@@ -44,10 +46,14 @@ func main() {
 		err = serve(options)
 	case "web-serve":
 		err = webServe(options)
+	case "http-serve":
+		err = httpServe(options)
 	case "call":
 		err = report(call, options)
 	case "web-call":
 		err = report(webCall, options)
+	case "http-call":
+		err = report(httpCall, options)
 	default:
 		err = fmt.Errorf("there is no role `%s`", role)
 	}

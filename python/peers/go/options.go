@@ -36,7 +36,7 @@ type Options struct {
 
 func commandLine() (role string, options Options, err error) {
 	if len(os.Args) != 3 {
-		return "", options, errors.New("usage: PEER serve|call|web-serve|web-call JSON")
+		return "", options, errors.New("usage: PEER serve|call|web-serve|web-call|http-serve|http-call JSON")
 	}
 	return os.Args[1], options, json.Unmarshal([]byte(os.Args[2]), &options)
 }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["Arrivals", "Streams"]
+__all__ = ["Arrivals", "Datagrams", "Streams"]
 
 
 class Arrivals(Generic[T]):
@@ -52,6 +52,27 @@ class Arrivals(Generic[T]):
             if clean(error):
                 raise StopAsyncIteration from None
             raise
+
+
+class Datagrams(Arrivals[bytes]):
+    """The datagrams of a connection. Those that came together are given without asking for each."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection.receive_datagram)
+        self._connection = connection
+
+    async def __anext__(self) -> bytes:
+        connection = self._connection
+        arrived = connection._arrived
+        # Who waits already is served first.
+        if arrived and not connection._datagram.callers:
+            reactor = connection._reactor
+            reactor.budget -= 1
+            if reactor.budget >= 0:
+                return arrived.popleft()
+        return await super().__anext__()
 
 
 class Streams:

@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 
 from wayferry.quic import _native
 from wayferry.quic._thread import DrainThread
-from wayferry.quic._waiter import Waiter
+from wayferry.quic._waiter import Call, Waiter
 
 if TYPE_CHECKING:
     from wayferry.quic.send import SendStream
@@ -29,12 +29,19 @@ T = TypeVar("T")
 
 BUDGET = 256
 """Operations that may complete at once before one yields to the loop."""
+NO_LOOP = (
+    "wayferry.quic runs on asyncio, and no event loop of asyncio's runs here: call it from a coroutine that "
+    "asyncio.run() runs. trio has a loop of its own; anyio takes asyncio with backend='asyncio'"
+)
 
 
 def current() -> Reactor:
-    """The reactor of the running loop, made when there is none yet."""
+    """The reactor of the running loop, made when there is none yet. RuntimeError: no such loop runs."""
     global _used
-    loop = asyncio.get_running_loop()
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        raise RuntimeError(NO_LOOP) from None
     reactor = _reactors.get(id(loop))
     if reactor is None or reactor.loop is not loop:
         reactor = _reactors[id(loop)] = Reactor(loop)
@@ -52,6 +59,7 @@ class Reactor:
 
     __slots__ = (
         "__weakref__",
+        "_ending",
         "_registered",
         "_thread",
         "_users",
@@ -67,7 +75,7 @@ class Reactor:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.native = _native.Reactor()
-        self.waiters: dict[int, Waiter] = {}
+        self.waiters: dict[int, Waiter | Call] = {}
         """One operation's wait for its token; removed when it fires or is cancelled."""
         self.watchers: dict[int, Callable[[], None]] = {}
         """What is called when a token fires, before its waiter; removed by that."""
@@ -76,6 +84,7 @@ class Reactor:
         self.held: dict[object, object] = {}
         """What is waited on without a token, by the wait; see `holding`."""
         self.budget = BUDGET
+        self._ending = False
         self._users = 0
         self._registered = False
         self._thread: DrainThread | None = None
@@ -94,7 +103,13 @@ class Reactor:
     def drain(self) -> None:
         """Wakes the tasks that wait for the tokens that are ready."""
         self.budget = BUDGET
-        self._dispatch(iter(self.native.drain()))
+        tokens = self.native.drain()
+        try:
+            self._dispatch(iter(tokens))
+        finally:
+            if len(tokens) > 1:
+                # After the first steps of the tasks that were begun.
+                self._end_turn_soon()
         self._rest()
 
     def waiter(self, token: int) -> Waiter:
@@ -104,8 +119,15 @@ class Reactor:
             self._register()
         return waiter
 
-    def forget(self, token: int, waiter: Waiter) -> None:
-        """Removes a wait that no task needs any more."""
+    def call(self, token: int, call: Callable[[], None]) -> Call:
+        """Has `call` called once `token` is ready, in place of a task that waits. It must not raise."""
+        waiter = self.waiters[token] = Call(self.loop, call)
+        if not self._registered:
+            self._register()
+        return waiter
+
+    def forget(self, token: int, waiter: Waiter | Call) -> None:
+        """Removes a wait that has no use any more."""
         if self.waiters.get(token) is waiter:
             del self.waiters[token]
             self._rest()
@@ -146,15 +168,17 @@ class Reactor:
         """Lets everything else that is ready run once. Called before an operation polls, never after."""
         await asyncio.sleep(0)
         self.budget = BUDGET
+        # A task that is as busy as that goes on with small things, as a rule.
+        self.native.hold()
+        self._end_turn_soon()
 
     def owe(self, stream: SendStream) -> None:
         """Has `stream` flushed at the end of this turn."""
         self.dirty.append(stream)
-        if len(self.dirty) == 1:
-            self.loop.call_soon(self.flush)
+        self._end_turn_soon()
 
     def flush(self) -> None:
-        """Ends the turn: hands over what the streams collected."""
+        """Hands over what the streams collected."""
         dirty, self.dirty = self.dirty, []
         for stream in dirty:
             stream._flush()
@@ -184,6 +208,18 @@ class Reactor:
             # A task ended the loop (KeyboardInterrupt, SystemExit), which may be run again.
             self.loop.call_soon(self._dispatch, tokens)
             raise
+
+    def _end_turn_soon(self) -> None:
+        if not self._ending:
+            self.loop.call_soon(self._end_turn)
+            self._ending = True
+
+    def _end_turn(self) -> None:
+        self._ending = False
+        try:
+            self.flush()
+        finally:
+            self.native.end_turn()
 
     def _call(self, watcher: Callable[[], None]) -> None:
         """A watcher that fails must not keep the other tokens from being seen."""

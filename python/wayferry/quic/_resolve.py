@@ -14,9 +14,7 @@ async def resolve(host: str, port: int) -> list[tuple[str, int]]:
 
     Raises:
         OSError: the name is not known, or the system cannot tell.
-        ValueError: the port is none.
     """
-    check_port(port)
     if is_literal(host):
         return [(host, port)]
     loop = asyncio.get_running_loop()
@@ -36,10 +34,14 @@ def is_literal(host: str) -> bool:
         return False
 
 
-def check_port(port: int) -> None:
-    """Refuses what is no port."""
+def check_port(port: int, *, listens: bool = False) -> None:
+    """Refuses what is no port to connect to, or to listen on."""
+    if not hasattr(port, "__index__"):
+        raise TypeError(f"port: a whole number is required, not `{type(port).__name__}`")
+    if port == 0 and not listens:
+        raise ValueError(f"port: no server is at 0, but at 1 to {PORT_MAX}; `Server.local_addr` tells")
     if not 0 <= port <= PORT_MAX:
-        raise ValueError(f"a port is 0 to {PORT_MAX}, not {port}")
+        raise ValueError(f"port: {port} is out of range, ports are 1 to {PORT_MAX}")
 
 
 def _in_turn(addresses: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:

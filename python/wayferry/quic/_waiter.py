@@ -1,4 +1,4 @@
-"""A task's wait for a token, which is shorter than a future's.
+"""A task's wait for a token, which is shorter than a future's, and a call when it is ready.
 
 An `asyncio.Future` wakes its task a turn of the loop later, because it may have many callbacks, and anybody
 may set it. Here there is one task and only the loop wakes it, so the task goes on at once. That saves a turn,
@@ -67,3 +67,17 @@ class Waiter:
         if self._cancelled:
             # anyio knows its own cancellations by their message.
             raise asyncio.CancelledError() if self._message is None else asyncio.CancelledError(self._message)
+
+
+class Call:
+    """In place of a `Waiter`: what is called when the token is ready, and no task."""
+
+    __slots__ = ("_loop", "fire")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+        self._loop = loop
+        self.fire = call
+
+    def fire_soon(self) -> None:
+        """As `Waiter.fire_soon`."""
+        self._loop.call_soon(self.fire)

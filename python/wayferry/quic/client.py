@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wayferry.quic import _native, _reactor
+from wayferry.quic._coming import Coming
 from wayferry.quic._resolve import check_port, resolve
 from wayferry.quic.config import Config
 from wayferry.quic.connection import Connection, established
 from wayferry.quic.tls import ClientTls, TicketStore
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    pass
 
 __all__ = ["Connect", "connect"]
 
 
-class Connect:
+class Connect(Coming[Connection]):
     """A connection to come: `await` it, or use it in `async with`, which closes the connection at its end.
 
     Left by an exception, `async with` closes at once (`drain=0`); otherwise as `Connection.close()` does.
@@ -26,25 +26,7 @@ class Connect:
     Cancel-safe: cancelling the wait gives the connection up.
     """
 
-    __slots__ = ("_connection", "_start")
-
-    def __init__(self, start: Callable[[], Coroutine[Any, Any, Connection]]) -> None:
-        self._start = start
-        self._connection: Connection | None = None
-
-    def __await__(self) -> Generator[Any, None, Connection]:
-        return self._start().__await__()
-
-    async def __aenter__(self) -> Connection:
-        self._connection = await self._start()
-        return self._connection
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            await connection.__aexit__(kind, error, trace)
+    __slots__ = ()
 
 
 def connect(
@@ -71,7 +53,8 @@ def connect(
         early_data: whether to begin before the handshake is over (0-RTT), if `tickets` has a ticket of this
             server. An attacker can replay what is sent then. See `Connection.early_data_accepted`.
         tickets: where session tickets are kept, for resumption and early data.
-        local_addr: the IP address and port (0: any) to send from.
+        local_addr: the IP address and port (0: any) to send from, on a UDP socket of its own. None: up to 64
+            connections of the process share one.
         timeout: seconds for all of it, the name's resolution included. `Config.handshake_timeout` bounds the
             handshake.
 
@@ -81,6 +64,7 @@ def connect(
         ConnectionClosed: the server refused, or did not answer in time (`by` is `timeout`).
         TimeoutError: `timeout` is over.
         OSError: the name is not known, or the local address cannot be had.
+        RuntimeError: no event loop of asyncio's runs.
     """
     check_port(port)
     if early_data and tickets is None:
@@ -88,9 +72,9 @@ def connect(
     native_tls, native_config = tls._for_native(tickets), (config or Config())._for_native()
 
     async def start() -> Connection:
+        reactor = _reactor.current()
         async with asyncio.timeout(timeout):
             addresses = await resolve(host, port)
-            reactor = _reactor.current()
             connecting = _native.connect(
                 reactor.native, addresses, host, local_addr, native_tls, native_config, early_data
             )

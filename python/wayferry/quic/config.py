@@ -43,11 +43,11 @@ class Config:
     datagrams: bool = True
     """Whether datagrams are sent and received (RFC 9221 §3)."""
 
-    bi_streams: int = 100
+    bi_streams: int = 512
     """Bidirectional streams that the peer may have open at once. Each costs its state, and at most its
     window."""
 
-    uni_streams: int = 100
+    uni_streams: int = 512
     """Unidirectional streams that the peer may have open at once. Each costs its state, and at most its
     window."""
 
@@ -61,9 +61,10 @@ class Config:
     send_window: int = 8 << 20
     """Bytes that are kept until the peer has acknowledged them; beyond it writes wait."""
 
-    datagram_buffer: int = 1 << 20
-    """Bytes of datagrams that may wait, each way. Beyond it `send_datagram` waits, and of those received the
-    oldest are lost."""
+    datagram_buffer: int = 8 << 20
+    """Bytes of datagrams received that may wait to be taken, each counted with 32 bytes more; beyond it the
+    oldest are lost (`Stats.dropped_datagrams`). Of those to be sent as many wait, but 1 MiB at most; beyond
+    it `send_datagram` waits."""
 
     udp_buffer: int = 2 << 20
     """Bytes of the socket's buffer each way, as far as the system grants them."""

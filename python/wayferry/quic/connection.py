@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import warnings
 import weakref
+from collections import deque
 from typing import TYPE_CHECKING, cast
 
 from wayferry.quic import _reactor
-from wayferry.quic._accepting import Arrivals, Streams
+from wayferry.quic._accepting import Arrivals, Datagrams, Streams
 from wayferry.quic._waiting import Line
 from wayferry.quic.errors import ConnectionClosed, QuicError, TlsError
 from wayferry.quic.receive import ReceiveStream
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Connection"]
 
+LOG = logging.getLogger("wayferry.quic")
+"""Tells of connections: that they are made and over (INFO), and that one was dropped (WARNING)."""
 DRAIN = 2.0
 """Seconds that `close()` waits for acknowledgements when it is not told."""
 
@@ -49,6 +53,7 @@ class Connection:
         "_accept_bi",
         "_accept_uni",
         "_all_flushed",
+        "_arrived",
         "_close_called",
         "_datagram",
         "_early",
@@ -72,6 +77,8 @@ class Connection:
         self._unflushed: set[SendStream] = set()
         """Streams with data that there was no room for yet."""
         self._all_flushed: asyncio.Event | None = None
+        self._arrived: deque[bytes] = deque()
+        """Datagrams of a batch that no task has taken yet."""
         self._open_uni = Line(reactor, native.t_open_uni)
         self._open_bi = Line(reactor, native.t_open_bi)
         self._accept_uni = Line(reactor, native.t_accept_uni)
@@ -181,14 +188,14 @@ class Connection:
 
         Cancel-safe: a cancelled call has taken none.
         """
-        return await self._datagram.run(self._native.datagram)
+        return await self._datagram.run(self._poll_datagram)
 
     def datagrams(self) -> Arrivals[bytes]:
         """The datagrams that come: `async for` over all; it ends as `accept_uni` does.
 
         Cancel-safe: a cancelled wait has taken none.
         """
-        return Arrivals(self.receive_datagram)
+        return Datagrams(self)
 
     # The connection itself
 
@@ -248,10 +255,12 @@ class Connection:
         return [from_figures(Path, figures) for figures in self._native.paths()]
 
     def rebind(self, local_addr: tuple[str, int]) -> None:
-        """Goes on from another local address (RFC 9000 §9); only on the side that connected.
+        """Goes on from another local address (RFC 9000 §9), on a UDP socket of its own; only on the side that
+        connected. Other connections stay where they are; those that shared the old socket take
+        other connection IDs and send a PING.
 
         Args:
-            local_addr: an IP address of this machine, and a port or 0. The old socket is not used any more.
+            local_addr: an IP address of this machine, and a port or 0.
 
         Raises:
             ValueError: on a server, or for an address of the other family.
@@ -301,8 +310,9 @@ class Connection:
         """Closes the connection, after the peer has acknowledged what was written to finished streams.
 
         A second call changes nothing but that it may end the first one's wait. Peers learn of it at once, or,
-        when that packet is lost, at their idle timeout. The UDP socket of the side that connected is closed
-        when late packets cannot come any more: some round trips later (RFC 9000 §10.2).
+        when that packet is lost, at their idle timeout. On the side that connected the UDP socket is closed
+        when no other connection is on it and late packets cannot come any more: some round trips later (RFC
+        9000 §10.2).
 
         Args:
             code: what the peer's `ConnectionClosed.code` will be, 0 to 2⁶² − 1 (WebTransport: to 2³² − 1).
@@ -337,6 +347,7 @@ class Connection:
             return
         if not self._reactor.dispose(self._native):
             return
+        LOG.warning("%s port %d: dropped without close()", *self.remote_addr)
         warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
 
     # For the other modules
@@ -348,6 +359,15 @@ class Connection:
     def _poll_bi(self) -> BiStream | None:
         natives = self._native.accept_bi()
         return None if natives is None else self._both(natives)
+
+    def _poll_datagram(self) -> bytes | None:
+        arrived = self._arrived
+        if not arrived:
+            batch = self._native.datagrams(BATCH)
+            if batch is None:
+                return None
+            arrived.extend(batch)
+        return arrived.popleft()
 
     async def _take_uni(self) -> ReceiveStream:
         return await self._accept_uni.run(self._poll_uni)
@@ -402,7 +422,7 @@ class _Watch:
 
     def __call__(self) -> None:
         try:
-            end = self._native.closed()
+            end, peer = self._native.closed(), self._native.remote_addr
         except RuntimeError:
             if _reactor.abandoned():
                 raise
@@ -416,18 +436,27 @@ class _Watch:
         if owner is not None:
             owner._end()
         self._reactor.release()
+        # The program's handlers may raise, so they come last.
+        log(peer, "%s port %d: %s", _as_closed(end))
 
 
 async def established(reactor: _reactor.Reactor, connecting: _native.Connecting) -> Connection:
     """The connection that is under way. Cancelling it gives it up."""
     reactor.attach()
     try:
-        return Connection(await reactor.until(connecting.token, connecting.poll), reactor)
+        native = await reactor.until(connecting.token, connecting.poll)
+        log(native.remote_addr, "%s port %d: connected")
+        return Connection(native, reactor)
     except BaseException:
         connecting.cancel()
         raise
     finally:
         reactor.release()
+
+
+def log(peer: tuple[str, int], text: str, *more: object) -> None:
+    """Tells of a connection to `peer`, with whose host and port `text` begins."""
+    LOG.info(text, *peer, *more)
 
 
 def check_close(code: int, drain: float) -> None:
@@ -444,6 +473,8 @@ def _as_closed(error: Exception | None) -> ConnectionClosed:
     return cast("ConnectionClosed", error)
 
 
+BATCH = 256
+"""Datagrams that are taken from the native half at once."""
 CODE_MAX = 2**62 - 1
 """RFC 9000 §16."""
 CRYPTO_ERROR = 0x100

@@ -76,7 +76,7 @@ class SendStream:
                 reactor.owe(self)
                 return
             pending = True
-        await line.queue(partial(self._take, data), pending=pending)
+        await line.queue(partial(self._take, self._write, data), pending=pending)
 
     def write_nowait(self, data: Buffer) -> int:
         """Sends as much of the start of `data` as there is room for now. The number of bytes that were
@@ -145,8 +145,24 @@ class SendStream:
         """
         self._native.set_priority(priority)
 
-    def _take(self, data: Buffer) -> bool | None:
-        taken = self._write(data)
+    async def _write_frame(self, kind: int, data: Buffer) -> None:
+        """`write` for a frame of HTTP/3 around `data`."""
+        await self._put(partial(self._native.write_frame, kind), data)
+
+    async def _write_last(self, data: Buffer) -> None:
+        """`write` and `finish` in one: the end leaves with the last bytes, which there have to be."""
+        await self._put(self._native.write_last, data)
+
+    async def _put(self, write: Callable[[Buffer], int], data: Buffer) -> None:
+        reactor, line = self._reactor, self._line
+        reactor.budget -= 1
+        if reactor.budget < 0:
+            await reactor.breathe()
+        if line.callers or not self._take(write, data):
+            await line.queue(partial(self._take, write, data), pending=not line.callers)
+
+    def _take(self, write: Callable[[Buffer], int], data: Buffer) -> bool | None:
+        taken = write(data)
         if taken == 2:
             self._reactor.owe(self)
         return True if taken else None

@@ -7,14 +7,15 @@ import contextlib
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from wayferry.quic import _native, _reactor
 from wayferry.quic._accepting import clean
+from wayferry.quic._coming import Coming
 from wayferry.quic._resolve import check_port, resolve
 from wayferry.quic.config import Config
-from wayferry.quic.connection import DRAIN, Connection, check_close
+from wayferry.quic.connection import DRAIN, Connection, check_close, log
 from wayferry.quic.errors import ConnectionClosed
 from wayferry.quic.webtransport import Request
 
@@ -33,31 +34,13 @@ Retry = Literal["auto", "always", "never"]
 """When clients must prove their address, see `serve`."""
 
 
-class Serve:
+class Serve(Coming["Server"]):
     """A server to come: `await` it, or use it in `async with`, which closes the server at its end.
 
     Left by an exception, `async with` closes at once (`drain=0`); otherwise as `Server.close()` does.
     """
 
-    __slots__ = ("_server", "_start")
-
-    def __init__(self, start: Callable[[], Awaitable[Server]]) -> None:
-        self._start = start
-        self._server: Server | None = None
-
-    def __await__(self) -> Generator[Any, None, Server]:
-        return self._start().__await__()
-
-    async def __aenter__(self) -> Server:
-        self._server = await self._start()
-        return self._server
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        server, self._server = self._server, None
-        if server is not None:
-            await server.__aexit__(kind, error, trace)
+    __slots__ = ()
 
 
 def serve(
@@ -77,15 +60,16 @@ def serve(
     Raises:
         ValueError: an argument is out of its range.
         OSError: the address cannot be had.
+        RuntimeError: no event loop of asyncio's runs.
 
     Cancel-safe: cancelling the wait leaves nothing behind.
     """
-    check_port(port)
+    check_port(port, listens=True)
     native_tls, native_config = tls._native, (config or Config())._for_native()
 
     async def start() -> Server:
-        address = (await resolve(host, port))[0]
         reactor = _reactor.current()
+        address = (await resolve(host, port))[0]
         native = _native.listen(reactor.native, address, native_tls, native_config, retry)
         return Server(native, reactor)
 
@@ -181,7 +165,9 @@ class Server:
                 self._arrival.clear()
                 with self._reactor.holding(self):
                     await self._arrival.wait()
-            connection = Connection(self._backlog.popleft(), self._reactor)
+            native = self._backlog.popleft()
+            log(native.remote_addr, "%s port %d: accepted")
+            connection = Connection(native, self._reactor)
         self._connections.add(connection)
         if len(self._backlog) == BACKLOG - 1:
             self._accept()

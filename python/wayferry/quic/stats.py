@@ -59,6 +59,10 @@ class Stats:
     received_datagram_frames: int
     """DATAGRAM frames received."""
 
+    dropped_datagrams: int
+    """Datagrams received that were dropped before the program took them, the oldest, because more waited than
+    `Config.datagram_buffer` has room for. Those of the last moment may be missing."""
+
     acks_received: int
     """ACK frames received."""
 

@@ -62,7 +62,7 @@ class ClientTls:
         OSError: a file cannot be read.
     """
 
-    __slots__ = ("__weakref__", "_alpn", "_options", "_plain", "_with_tickets")
+    __slots__ = ("__weakref__", "_alpn", "_http3", "_options", "_plain", "_with_tickets")
 
     def __init__(
         self,
@@ -116,6 +116,7 @@ class ClientTls:
         cert = None if client_cert is None else (_pem(client_cert[0]), _pem(client_cert[1]))
         self._options = (pins, None if roots is None else _pem(roots), cert, server_name)
         self._plain = self._build(None)
+        self._http3: _native.ClientTls | None = None
         # rustls resumes only with the very configuration that the ticket came by.
         self._with_tickets: WeakKeyDictionary[TicketStore, _native.ClientTls] = WeakKeyDictionary()
 
@@ -128,14 +129,22 @@ class ClientTls:
             native = self._with_tickets[tickets] = self._build(tickets._native)
         return native
 
-    def _build(self, tickets: _native.TicketStore | None) -> _native.ClientTls:
+    def _for_http3(self) -> _native.ClientTls:
+        """The same with the application protocol HTTP/3, no matter what it says."""
+        if self._http3 is None:
+            self._http3 = self._build(None, ("h3",))
+        return self._http3
+
+    def _build(
+        self, tickets: _native.TicketStore | None, alpn: tuple[str, ...] | None = None
+    ) -> _native.ClientTls:
         pins, roots, client_cert, server_name = self._options
         return _native.ClientTls(
             pins=pins,
             roots=roots,
             insecure=pins is None and roots is None,
             client_cert=client_cert,
-            alpn=[name.encode() for name in self._alpn],
+            alpn=[name.encode() for name in (self._alpn if alpn is None else alpn)],
             server_name=server_name,
             tickets=tickets,
         )
@@ -183,6 +192,13 @@ class ServerTls:
             alpn=[name.encode() for name in self._alpn],
             early_data=early_data,
         )
+
+    def _for_http3(self) -> ServerTls:
+        """The same with the application protocol HTTP/3, no matter what it says."""
+        tls = ServerTls.__new__(ServerTls)
+        tls._alpn = ("h3",)
+        tls._native = self._native.with_alpn([b"h3"])
+        return tls
 
     def __repr__(self) -> str:
         return f"<ServerTls {self.fingerprint} alpn={self._alpn!r}>"

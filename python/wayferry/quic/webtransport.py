@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from wayferry.quic import _native, _reactor
-from wayferry.quic._resolve import resolve
+from wayferry.quic._resolve import check_port, resolve
 from wayferry.quic.client import Connect
 from wayferry.quic.config import Config
 from wayferry.quic.connection import Connection, established
@@ -39,7 +39,7 @@ def connect(
         url: `https://host[:port]/path`; the port is 443 when not said.
         tls: whom to trust. The application protocol is HTTP/3, no matter what it says.
         config: the settings of the connection.
-        local_addr: the IP address and port (0: any) to send from.
+        local_addr: the IP address and port (0: any) to send from, as for `wayferry.quic.connect`.
         timeout: seconds for all of it. `Config.handshake_timeout` bounds the handshake, the session's
             included.
 
@@ -52,9 +52,9 @@ def connect(
     native_tls, native_config = tls._for_native(None), (config or Config())._for_native()
 
     async def start() -> Connection:
+        reactor = _reactor.current()
         async with asyncio.timeout(timeout):
             addresses = await resolve(host, port)
-            reactor = _reactor.current()
             connecting = _native.web_connect(
                 reactor.native, addresses, host, local_addr, native_tls, native_config, url
             )
@@ -147,4 +147,6 @@ def _split(url: str) -> tuple[str, int]:
     parts = urlsplit(url)
     if parts.scheme != "https" or not parts.hostname:
         raise ValueError(f"a WebTransport URL is https://host[:port]/path, not {url!r}")
-    return parts.hostname, 443 if parts.port is None else parts.port
+    port = 443 if parts.port is None else parts.port
+    check_port(port)
+    return parts.hostname, port

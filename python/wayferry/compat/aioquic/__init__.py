@@ -5,13 +5,17 @@
 
 What there is: `asyncio.connect`, `asyncio.serve`, `QuicConnectionProtocol` with its stream readers and
 writers, the events of raw QUIC and of datagrams, `QuicConfiguration`, and behind `protocol._quic` the methods
-that programs call there. What has no counterpart is refused when it is asked for, by an error that names it,
-and never ignored.
+that programs call there. What has no counterpart is refused when it is asked for, by an error that names it.
+`h3` and `h0` are aioquic's own HTTP/3 and HTTP/0.9 on this layer's connections, where aioquic is installed,
+too (`pip install wayferry[h3]`).
 
-What there is not: the sans-IO connection (bytes in, bytes out, timers), sockets of the program's own, session
-tickets as objects, and `aioquic.h3`, which is made of the sans-IO connection. For WebTransport see
-`wayferry.quic.webtransport`.
+What there is not: the sans-IO connection (bytes in, bytes out, timers), sockets of the program's own, and
+session tickets that can be written down.
 
 The one invariant: a program sees the events of one connection one at a time, those of one stream in their
 order, `HandshakeCompleted` before all streams, and `ConnectionTerminated` exactly once, as the last.
 """
+
+from wayferry.quic import _native
+
+__version__ = _native.__version__

@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
 from wayferry import quic
 
 from ..quic.configuration import QuicConfiguration
 from ..quic.connection import QuicConnection
+from ..quic.events import QuicEvent
+from ..tls import SessionTicket, SessionTicketHandler
 from .protocol import QuicConnectionProtocol, QuicStreamHandler, attach
 
 __all__ = ["connect"]
@@ -19,18 +20,19 @@ async def connect(
     port: int,
     *,
     configuration: QuicConfiguration | None = None,
-    create_protocol: Callable[..., Any] = QuicConnectionProtocol,
-    session_ticket_handler: None = None,
+    create_protocol: Callable[..., QuicConnectionProtocol] = QuicConnectionProtocol,
+    session_ticket_handler: SessionTicketHandler | None = None,
     stream_handler: QuicStreamHandler | None = None,
     token_handler: None = None,
     wait_connected: bool = True,
     local_port: int = 0,
-) -> AsyncGenerator[Any, None]:
+) -> AsyncGenerator[QuicConnectionProtocol, None]:
     """Connects, gives the protocol, and closes the connection at the end.
 
     Args:
         configuration: how; by default Mozilla's certificates are trusted.
         create_protocol: called with the `_quic` object and `stream_handler`.
+        session_ticket_handler: called once there is something to resume the session with.
         stream_handler: called with a reader and a writer for each stream of the peer.
         wait_connected: False gives the protocol at once; what is written waits for the handshake.
         local_port: the UDP port to use here, 0: any.
@@ -38,23 +40,32 @@ async def connect(
     Raises:
         ConnectionError: the handshake failed.
         OSError: there is no such host, or the port is taken.
+        OverflowError: `local_port` is none.
         ValueError, NotImplementedError: what is asked for is not here; the text names the field.
     """
-    if session_ticket_handler is not None:
-        raise NotImplementedError("session_ticket_handler: tickets are kept by wayferry.quic.TicketStore")
     if token_handler is not None:
         raise NotImplementedError("token_handler: tokens are kept by QUIC")
+    if not 0 <= local_port <= 65535:
+        raise OverflowError(f"local_port: {local_port} is out of range, ports are 0 to 65535")
     configuration = configuration or QuicConfiguration(is_client=True)
+    tls = configuration._client_tls()
+    tickets = configuration.session_ticket._store if configuration.session_ticket is not None else None
+    if tickets is None and session_ticket_handler is not None:
+        tickets = quic.TicketStore()
     connecting = quic.connect(
         host,
         port,
-        tls=configuration._client_tls(),
+        tls=tls,
         config=configuration._transport(),
+        tickets=tickets,
         local_addr=("::", local_port) if local_port else None,
     )
     connection = QuicConnection(configuration=configuration)
     protocol = create_protocol(connection, stream_handler=stream_handler)
-    attach(protocol, connection, connecting)
+    deliver = protocol.deliver
+    if tickets is not None and session_ticket_handler is not None:
+        deliver = Tickets(protocol, tickets, session_ticket_handler).deliver
+    attach(protocol, connection, connecting, deliver)
     try:
         if wait_connected:
             await protocol.wait_connected()
@@ -62,3 +73,23 @@ async def connect(
     finally:
         protocol.close()
         await protocol.wait_closed()
+
+
+class Tickets:
+    """Tells a program once that there is a ticket. It comes after the handshake; every event may show it."""
+
+    def __init__(
+        self, protocol: QuicConnectionProtocol, store: quic.TicketStore, tell: SessionTicketHandler
+    ) -> None:
+        self._protocol = protocol
+        self._store = store
+        self._tell: SessionTicketHandler | None = tell
+
+    def deliver(self, event: QuicEvent) -> None:
+        if self._tell is not None and len(self._store):
+            tell, self._tell = self._tell, None
+            try:
+                tell(SessionTicket(self._store))
+            except Exception as error:
+                self._protocol.report("session_ticket_handler failed", error)
+        self._protocol.deliver(event)

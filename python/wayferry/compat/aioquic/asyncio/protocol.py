@@ -77,7 +77,7 @@ class QuicConnectionProtocol(asyncio.DatagramProtocol):
     async def wait_connected(self) -> None:
         """Waits for the handshake. ConnectionError: it failed; other errors: it could not begin."""
         if self._connected_waiter is not None:
-            raise RuntimeError("somebody waits for the connection already")
+            raise RuntimeError("Already awaiting connected")
         if self._closed.is_set():
             raise self._failure()
         if not self._connected:
@@ -96,8 +96,8 @@ class QuicConnectionProtocol(asyncio.DatagramProtocol):
         """Changes the keys now (RFC 9001 §6), or once the handshake is over."""
         self._quic.request_key_update()
 
-    def change_connection_id(self) -> Never:
-        """Refused, QUIC chooses connection ids by itself."""
+    def change_connection_id(self) -> None:
+        """Takes another of the ids that the peer has given; only on a client."""
         self._quic.change_connection_id()
 
     def transmit(self) -> None:
@@ -125,7 +125,7 @@ class QuicConnectionProtocol(asyncio.DatagramProtocol):
         try:
             self.quic_event_received(event)
         except Exception as error:
-            self._report(f"{type(self).__name__}.quic_event_received failed", error)
+            self.report(f"{type(self).__name__}.quic_event_received failed", error)
 
     def _terminated(self) -> None:
         failure = self._failure()
@@ -134,7 +134,7 @@ class QuicConnectionProtocol(asyncio.DatagramProtocol):
             waiter.set_exception(failure)
             waiter.exception()  # who waited may have been cancelled
         elif not isinstance(failure, ConnectionError):
-            self._report("the connection could not be made", failure)
+            self.report("the connection could not be made", failure)
         for ping in self._ping_waiters.values():
             if not ping.done():
                 ping.set_exception(ConnectionError("the connection is over"))
@@ -147,7 +147,8 @@ class QuicConnectionProtocol(asyncio.DatagramProtocol):
             return ConnectionError(str(failure or "closed before it was connected"))
         return failure
 
-    def _report(self, message: str, error: BaseException) -> None:
+    def report(self, message: str, error: BaseException) -> None:
+        """Tells the loop's exception handler of an error of the program's. For this layer."""
         self._loop.call_exception_handler({"message": message, "exception": error, "protocol": self})
 
     def _feed(self, event: StreamDataReceived) -> None:
@@ -197,7 +198,15 @@ class Addresses(asyncio.DatagramTransport):
         raise NotImplementedError("QUIC's socket cannot be written to")
 
 
-def attach(protocol: QuicConnectionProtocol, quic: QuicConnection, connecting: Any) -> "asyncio.Task[Any]":
-    """Lets `protocol` hear of the connection that `connecting` gives. Returns a task that ends with it."""
+def attach(
+    protocol: QuicConnectionProtocol,
+    quic: QuicConnection,
+    connecting: Any,
+    deliver: Callable[[QuicEvent], None],
+) -> "asyncio.Task[Any]":
+    """Lets `protocol` have the connection that `connecting` gives, and `deliver` hear of it.
+
+    Returns a task that ends with it.
+    """
     protocol.connection_made(Addresses(protocol.close, quic.address))
-    return quic.start(connecting, protocol.deliver)
+    return quic.start(connecting, deliver)

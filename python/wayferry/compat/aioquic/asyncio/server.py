@@ -9,6 +9,7 @@ from wayferry import quic
 from ..quic.configuration import QuicConfiguration
 from ..quic.connection import QuicConnection
 from ..quic.packet import QuicErrorCode
+from ..tls import SessionTicketFetcher, SessionTicketHandler
 from .protocol import Addresses, QuicConnectionProtocol, QuicStreamHandler, attach
 
 __all__ = ["QuicServer", "serve"]
@@ -80,7 +81,9 @@ class QuicServer:
         self._protocols[connection] = protocol
         ready: asyncio.Future[quic.Connection] = asyncio.get_running_loop().create_future()
         ready.set_result(accepted)
-        attach(protocol, connection, ready).add_done_callback(lambda _: self._forget(connection))
+        attach(protocol, connection, ready, protocol.deliver).add_done_callback(
+            lambda _: self._forget(connection)
+        )
 
     def _forget(self, connection: QuicConnection) -> None:
         self._protocols.pop(connection, None)
@@ -93,8 +96,8 @@ async def serve(
     *,
     configuration: QuicConfiguration,
     create_protocol: Callable[..., Any] = QuicConnectionProtocol,
-    session_ticket_fetcher: None = None,
-    session_ticket_handler: None = None,
+    session_ticket_fetcher: SessionTicketFetcher | None = None,
+    session_ticket_handler: SessionTicketHandler | None = None,
     retry: bool = False,
     stream_handler: QuicStreamHandler | None = None,
 ) -> QuicServer:
@@ -103,6 +106,8 @@ async def serve(
     Args:
         configuration: with a certificate (`load_cert_chain`) and `is_client=False`.
         create_protocol: called for each connection with the `_quic` object and `stream_handler`.
+        session_ticket_fetcher, session_ticket_handler: not called. Sessions are resumed, and the tickets for
+            it kept, by TLS itself.
         retry: True: every client must show first that it gets what is sent to its address (RFC 9000 §8.1.2);
             False: only while many handshakes are open.
         stream_handler: called with a reader and a writer for each stream of a peer.
@@ -111,10 +116,6 @@ async def serve(
         OSError: the address is not ours, or the port is taken.
         ValueError, NotImplementedError: what is asked for is not here; the text names the field.
     """
-    if session_ticket_fetcher is not None or session_ticket_handler is not None:
-        raise NotImplementedError(
-            "session_ticket_fetcher and session_ticket_handler: sessions are not resumed here"
-        )
     server = await quic.serve(
         host,
         port,

@@ -9,11 +9,12 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from wayferry import quic
 
-from ._stream import Backlog, Incoming, Outgoing
+from ._stream import Backlog, Changes, Incoming, Outgoing
 from .events import QuicEvent, StopSendingReceived, StreamDataReceived, StreamReset
 
 __all__ = ["Streams", "stream_is_client_initiated", "stream_is_unidirectional"]
@@ -50,9 +51,8 @@ class Streams:
         self._backlog = Backlog(WRITE_LIMIT)
         self._outgoing: dict[int, Outgoing] = {}
         self._incoming: dict[int, Incoming] = {}
-        self._writing: set[int] = set()
-        self._pumps: set[asyncio.Task[None]] = set()
         self._pauses_ended = False
+        self._changes = Changes()
         self._unopened: dict[bool, deque[int]] = {False: deque(), True: deque()}
         self._opening: set[bool] = set()
         side = 0 if is_client else 1
@@ -65,18 +65,16 @@ class Streams:
         stream_id = self.next_id[unidirectional]
         if len(self._unopened[unidirectional]) >= UNOPENED:
             raise BufferError(f"{UNOPENED} streams wait to be opened")
-        self._outgoing[stream_id] = Outgoing(stream_id, self._backlog)
+        self._outgoing[stream_id] = Outgoing(stream_id, self._backlog, self._sent)
         if not unidirectional:
-            self._incoming[stream_id] = Incoming()
+            self._incoming[stream_id] = self._new_incoming(stream_id)
         self.next_id[unidirectional] += 4
         self._unopened[unidirectional].append(stream_id)
         self._open_soon(unidirectional)
         return stream_id
 
     def write(self, stream_id: int, data: bytes, end_stream: bool) -> None:
-        outgoing = self._sending(stream_id)
-        outgoing.write(data, end_stream)
-        self._write_soon(outgoing)
+        self._sending(stream_id).write(data, end_stream)
 
     def reset(self, stream_id: int, code: int) -> None:
         ours = self.is_ours(stream_id) and stream_id < self.next_id[stream_is_unidirectional(stream_id)]
@@ -127,8 +125,11 @@ class Streams:
 
     async def flush(self, seconds: float) -> None:
         """Waits until QUIC has taken everything that was written to open streams, at most so long."""
-        if self._pumps:
-            await asyncio.wait(self._pumps, timeout=seconds)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                for outgoing in list(self._outgoing.values()):
+                    if outgoing.stream is not None:
+                        await outgoing.empty()
 
     def drop_pauses(self) -> None:
         """The connection is over: what arrived is handed on now, no matter which program wanted a pause."""
@@ -136,10 +137,17 @@ class Streams:
         for incoming in self._incoming.values():
             incoming.end_pauses()
 
+    async def handed_on(self) -> None:
+        """Waits until all that came before the end was handed on."""
+        incoming = self._incoming.values()
+        await self._changes.until(lambda: all(half.stream is None for half in incoming))
+
     def end(self) -> None:
         """Nothing will move any more: a task that waits goes on."""
         for outgoing in self._outgoing.values():
             outgoing.end()
+        for incoming in self._incoming.values():
+            incoming.end()
         self._outgoing.clear()
         self._incoming.clear()
 
@@ -160,22 +168,20 @@ class Streams:
             return
         if self._unopened[unidirectional]:
             self._opening.add(unidirectional)
-            self._spawn(self._open_all(self._connection, unidirectional))
+            self._open_all(self._connection, unidirectional)
 
-    async def _open_all(self, connection: quic.Connection, unidirectional: bool) -> None:
+    def _open_all(self, connection: quic.Connection, unidirectional: bool) -> None:
+        """Opens what waits, as far as the peer allows, and goes on when it allows more."""
         unopened = self._unopened[unidirectional]
-        try:
+        line = connection._open_uni if unidirectional else connection._open_bi
+        with suppress(quic.QuicError):  # the connection is over
             while unopened:
-                if unidirectional:
-                    self._attach(unopened[0], await connection.open_uni(), None)
-                else:
-                    stream = await connection.open_bi()
-                    self._attach(unopened[0], stream.send, stream.receive)
-                unopened.popleft()
-        except quic.QuicError:
-            pass  # the connection is over
-        finally:
-            self._opening.discard(unidirectional)
+                if (opened := _open(connection, unidirectional)) is None:
+                    again = partial(self._open_all, connection, unidirectional)
+                    connection._reactor.call(line.token, again)
+                    return
+                self._attach(unopened.popleft(), *opened)
+        self._opening.discard(unidirectional)
 
     async def _accept(self, connection: quic.Connection, unidirectional: bool) -> None:
         try:
@@ -192,59 +198,45 @@ class Streams:
         self, stream_id: int, send: quic.SendStream | None, receive: quic.ReceiveStream | None
     ) -> None:
         if send is not None:
-            outgoing = self._outgoing.setdefault(stream_id, Outgoing(stream_id, self._backlog))
-            outgoing.stream = send
-            self._spawn(self._await_end(outgoing, send))
-            self._write_soon(outgoing)
+            if (outgoing := self._outgoing.get(stream_id)) is None:
+                outgoing = self._outgoing[stream_id] = Outgoing(stream_id, self._backlog, self._sent)
+            outgoing.attach(send)
         if receive is not None:
-            incoming = self._incoming.setdefault(stream_id, Incoming())
-            incoming.attach(receive)
+            if (incoming := self._incoming.get(stream_id)) is None:
+                incoming = self._incoming[stream_id] = self._new_incoming(stream_id)
             if self._pauses_ended:
                 incoming.end_pauses()
-            self._spawn(self._receive(stream_id, incoming))
+            incoming.attach(receive)
 
-    def _write_soon(self, outgoing: Outgoing) -> None:
-        if outgoing.stream is not None and outgoing.id not in self._writing:
-            # Before the task, which may be over when `_spawn` returns (eager tasks of Python 3.12).
-            self._writing.add(outgoing.id)
-            task = self._spawn(self._write(outgoing))
-            if task is None:
-                self._writing.discard(outgoing.id)
-            elif not task.done():
-                self._pumps.add(task)
-                task.add_done_callback(self._pumps.discard)
+    def _new_incoming(self, stream_id: int) -> Incoming:
+        def tell(data: bytes, is_last: bool) -> None:
+            self._tell(StreamDataReceived(data, is_last, stream_id))
 
-    async def _write(self, outgoing: Outgoing) -> None:
-        try:
-            # When it was stopped or reset, or the connection is over, `_await_end` knows.
-            with suppress(quic.QuicError, ValueError):
-                await outgoing.pump()
-        finally:
-            # In the same step as the pump's last look at the queue, so that no write falls between.
-            self._writing.discard(outgoing.id)
+        return Incoming(tell, partial(self._received, stream_id))
 
-    async def _await_end(self, outgoing: Outgoing, send: quic.SendStream) -> None:
-        code = None
-        try:
-            code = await send.stopped()
-        except quic.ConnectionClosed:
-            return  # `end` comes; until then the stream is there, for a task that still writes
-        except (quic.QuicError, ValueError):
-            pass  # it was reset
-        self._outgoing.pop(outgoing.id, None)
-        outgoing.end()
+    def _received(self, stream_id: int, code: int | None) -> None:
+        """Nothing more comes on a stream."""
+        self._incoming.pop(stream_id, None)
         if code is not None:
-            self._tell(StopSendingReceived(code, outgoing.id))
+            self._tell(StreamReset(code, stream_id))
+        self._changes.note()
 
-    async def _receive(self, stream_id: int, incoming: Incoming) -> None:
-        try:
-            end = False
-            while not end:
-                data, end = await incoming.next()
-                self._tell(StreamDataReceived(data, end, stream_id))
-        except quic.StreamReset as reset:
-            self._tell(StreamReset(reset.code, stream_id))
-        except (quic.QuicError, ValueError):
-            pass  # the connection is over, or the program stopped the stream
-        finally:
-            self._incoming.pop(stream_id, None)
+    def _sent(self, stream_id: int, code: int | None) -> None:
+        """Nothing more leaves on a stream."""
+        self._outgoing.pop(stream_id, None)
+        if code is not None:
+            self._tell(StopSendingReceived(code, stream_id))
+
+
+def _open(
+    connection: quic.Connection, unidirectional: bool
+) -> tuple[quic.SendStream, quic.ReceiveStream | None] | None:
+    """A new stream, if the peer allows one more."""
+    if unidirectional:
+        send = connection._native.open_uni()
+        return None if send is None else (quic.SendStream(send, connection), None)
+    halves = connection._native.open_bi()
+    if halves is None:
+        return None
+    stream = connection._both(halves)
+    return stream.send, stream.receive

@@ -3,15 +3,17 @@
 It is checked when it is used, by `connect()` or `serve()`, not when a field is set.
 """
 
+import re
 import ssl
 from dataclasses import MISSING, dataclass, field, fields
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TextIO
 
 from wayferry import quic
 
-from .logger import QuicFileLogger
+from ..tls import SessionTicket
+from .logger import QuicFileLogger, QuicLogger
 from .packet import QuicProtocolVersion
 
 __all__ = ["SMALLEST_MAX_DATAGRAM_SIZE", "QuicConfiguration"]
@@ -31,14 +33,17 @@ class QuicConfiguration:
         congestion_control_algorithm: `"reno"`, or a name that `wayferry.quic.Config` knows.
         idle_timeout: seconds of silence until the connection is over, and what a handshake may take.
         is_client: must suit `connect()` or `serve()`.
-        max_data, max_stream_data: bytes that the peer may send ahead, at most 1 MiB for a stream. The default
-            means Wayferry's own, as aioquic only begins with it.
+        max_data, max_stream_data: bytes that the peer may send ahead; for a stream it is 1 MiB where more is
+            asked for. The default means Wayferry's own, as aioquic only begins with it.
         max_datagram_frame_size: None: no datagrams; else they are taken, of any size that a packet holds.
-        quic_logger: a `QuicFileLogger`.
+        quic_logger: a `QuicFileLogger`, or a `QuicLogger`, which keeps nothing.
         secrets_log_file: an open file with a name; secrets are appended to the file of that name.
         server_name: whom the certificate must name, instead of the host.
         cafile, cadata: PEM certificates to trust instead of Mozilla's list, by path and as bytes.
-        certificate, private_key: set by `load_cert_chain`; PEM bytes.
+        certificate, certificate_chain, private_key: set by `load_cert_chain`; PEM bytes, or objects of the
+            library `cryptography`.
+        session_ticket: what a `session_ticket_handler` of `connect()` was given, to resume that session.
+        supported_versions: must have version 1, which is spoken.
         verify_mode: for clients, `ssl.CERT_NONE` trusts anybody.
 
     The others are refused unless they are left alone.
@@ -52,10 +57,10 @@ class QuicConfiguration:
     max_data: int = 1048576
     max_datagram_size: int = SMALLEST_MAX_DATAGRAM_SIZE
     max_stream_data: int = 1048576
-    quic_logger: QuicFileLogger | None = None
+    quic_logger: QuicLogger | None = None
     secrets_log_file: TextIO | None = None
     server_name: str | None = None
-    session_ticket: None = None
+    session_ticket: SessionTicket | None = None
     token: bytes = b""
     cadata: bytes | None = None
     cafile: str | None = None
@@ -83,12 +88,16 @@ class QuicConfiguration:
 
         Raises:
             OSError: a file cannot be read.
+            ValueError: there is no certificate in it, or no key.
             NotImplementedError: a `password` was given; encrypted keys are not read.
         """
         if password is not None:
-            raise NotImplementedError("password: encrypted keys are not read")
-        self.certificate = Path(certfile).read_bytes()
-        self.private_key = self.certificate if keyfile is None else Path(keyfile).read_bytes()
+            raise NotImplementedError(
+                "password: encrypted keys are not read; `openssl pkey` writes one that is not encrypted"
+            )
+        certificates = _blocks(certfile, b"CERTIFICATE")
+        self.certificate, self.certificate_chain = certificates[0], certificates[1:]
+        self.private_key = _blocks(certfile if keyfile is None else keyfile, b"PRIVATE KEY")[0]
 
     def load_verify_locations(
         self, cafile: str | None = None, capath: str | None = None, cadata: bytes | None = None
@@ -105,24 +114,26 @@ class QuicConfiguration:
         trusted += [self.cadata] if self.cadata is not None else []
         # aioquic trusts certifi's list by default, and that is Mozilla's.
         roots = b"\n".join(trusted) if trusted else "webpki"
-        identity = (self.certificate, self.private_key) if self.certificate is not None else None
+        identity = self._identity() if self.certificate is not None else None
         return quic.ClientTls(roots=roots, client_cert=identity, alpn=alpn, server_name=self.server_name)
 
     def _server_tls(self) -> quic.ServerTls:
         self._check(is_client=False)
         if self.certificate is None or self.private_key is None:
             raise ValueError("certificate: a server needs load_cert_chain()")
-        return quic.ServerTls(self.certificate, self.private_key, alpn=self.alpn_protocols or [])
+        return quic.ServerTls(*self._identity(), alpn=self.alpn_protocols or [])
+
+    def _identity(self) -> tuple[bytes, bytes]:
+        chain = [self.certificate, *self.certificate_chain]
+        return b"\n".join(_pem(certificate) for certificate in chain), _pem(self.private_key)
 
     def _transport(self) -> quic.Config:
         options: dict[str, Any] = {}
         if self.max_data != 1048576:
             options["connection_window"] = self.max_data
-        if self.max_stream_data > 1048576:
-            raise ValueError("max_stream_data: more than 1 MiB cannot be had")
-        if self.max_stream_data != 1048576:
+        if self.max_stream_data < 1048576:
             options["stream_window"] = self.max_stream_data
-        if self.quic_logger is not None:
+        if isinstance(self.quic_logger, QuicFileLogger):
             options["qlog_dir"] = self.quic_logger.path
         if self.secrets_log_file is not None:
             options["keylog"] = self.secrets_log_file.name
@@ -145,11 +156,18 @@ class QuicConfiguration:
             default = known.default_factory() if known.default_factory is not MISSING else known.default
             if known.name in REFUSED and getattr(self, known.name) != default:
                 raise NotImplementedError(f"{known.name}: {REFUSED[known.name]}")
-        for name in ("certificate", "private_key"):
-            if not isinstance(getattr(self, name), bytes | None):
-                raise NotImplementedError(f"{name}: PEM bytes are taken, not objects of other libraries")
-        if self.quic_logger is not None and not isinstance(self.quic_logger, QuicFileLogger):
-            raise NotImplementedError("quic_logger: must be a QuicFileLogger")
+        _check_pem("certificate", self.certificate)
+        _check_pem("private_key", self.private_key)
+        for certificate in self.certificate_chain:
+            _check_pem("certificate_chain", certificate)
+        if QuicProtocolVersion.VERSION_1 not in self.supported_versions:
+            raise NotImplementedError("supported_versions: only QUIC version 1 is spoken")
+        if not isinstance(self.session_ticket, SessionTicket | None):
+            raise NotImplementedError(
+                "session_ticket: must be one that a session_ticket_handler was given here"
+            )
+        if not isinstance(self.quic_logger, QuicLogger | None):
+            raise NotImplementedError("quic_logger: must be a QuicFileLogger or a QuicLogger of this package")
         if self.secrets_log_file is not None and not isinstance(
             getattr(self.secrets_log_file, "name", None), str
         ):
@@ -160,17 +178,48 @@ class QuicConfiguration:
             raise NotImplementedError("verify_mode: for client certificates see wayferry.quic.ServerTls")
 
 
+def _blocks(path: str | PathLike[str], label: bytes) -> list[bytes]:
+    """The parts of a file in PEM (RFC 7468) whose label ends so, at least one."""
+    found = [match[0] for match in PEM.finditer(Path(path).read_bytes()) if match["label"].endswith(label)]
+    if not found:
+        raise ValueError(f"{fspath(path)}: there is no {label.decode().lower()} in PEM in it")
+    return found
+
+
+def _check_pem(name: str, value: Any) -> None:
+    """Refuses what is neither PEM nor an object of `cryptography`, which is known by what it can do."""
+    if value is None or isinstance(value, bytes):
+        return
+    if not hasattr(value, "public_bytes") and not hasattr(value, "private_bytes"):
+        kind = type(value).__name__
+        raise NotImplementedError(
+            f"{name}: PEM bytes are taken, or an object of `cryptography`, not `{kind}`"
+        )
+
+
+def _pem(value: Any) -> bytes:
+    """A certificate or a key in PEM."""
+    if isinstance(value, bytes):
+        return value
+    from cryptography.hazmat.primitives import serialization as form
+
+    encoded: bytes
+    if hasattr(value, "private_bytes"):
+        encoded = value.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
+    else:
+        encoded = value.public_bytes(form.Encoding.PEM)
+    return encoded
+
+
+PEM = re.compile(rb"-----BEGIN (?P<label>[A-Z0-9 ]+)-----.*?-----END (?P=label)-----\n?", re.DOTALL)
 # Why each of these fields cannot be set.
 REFUSED = {
     "capath": "give the certificates by cafile or cadata",
-    "certificate_chain": "the chain belongs into the file of load_cert_chain()",
     "cipher_suites": "the suites of TLS 1.3 are rustls's choice",
     "connection_id_length": "connection ids are chosen by QUIC",
     "initial_rtt": "the first round trip is assumed as RFC 9002 says",
     "max_datagram_size": "the size of packets is found by probing the path",
     "original_version": "only QUIC version 1 is spoken",
     "quantum_readiness_test": "there is no such test",
-    "session_ticket": "tickets are kept by wayferry.quic.TicketStore",
-    "supported_versions": "only QUIC version 1 is spoken",
     "token": "tokens of earlier connections are kept by QUIC",
 }

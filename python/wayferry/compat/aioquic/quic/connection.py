@@ -6,6 +6,7 @@ waits for it. Writing to a connection that is over does nothing, as in aioquic.
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ NetworkAddress = Any
 DATAGRAMS = 1024
 # PINGs and key updates that wait for the handshake.
 EARLY = 1024
+# Bytes of a datagram that no packet could hold more of.
+DATAGRAM_MAX = 65535
 # Seconds that close() gives to what was written before.
 DRAIN = 1.0
 
@@ -128,8 +131,11 @@ class QuicConnection:
         elif self._connection is None and self._main is not None:
             self._main.cancel()
 
-    def change_connection_id(self) -> Never:
-        raise NotImplementedError("change_connection_id: QUIC chooses connection ids by itself")
+    def change_connection_id(self) -> None:
+        """Takes another of the ids that the peer has given. NotImplementedError: on a server."""
+        if not self._configuration.is_client:
+            raise NotImplementedError("change_connection_id: only clients do so, a server follows")
+        self._when_connected(self._change_id)
 
     def _no_sans_io(self, *_args: Any, **_options: Any) -> Never:
         raise NotImplementedError(
@@ -138,9 +144,24 @@ class QuicConnection:
 
     connect = datagrams_to_send = get_timer = handle_timer = next_event = receive_datagram = _no_sans_io
 
+    # What `h3` and aioquic's own programs look at.
+
+    carries_h3 = False
+    """Set by `h3`; aioquic's own would wait for its own events for ever."""
+    _logger = logging.getLogger("quic")
+
     @property
-    def _quic_logger(self) -> Never:
-        raise NotImplementedError("aioquic.h3 needs aioquic's own connection; see wayferry.quic.webtransport")
+    def _quic_logger(self) -> None:
+        if not self.carries_h3:
+            raise NotImplementedError(
+                "aioquic.h3 does not know the events of this connection: import wayferry.compat.aioquic.h3"
+            )
+
+    @property
+    def _remote_max_datagram_frame_size(self) -> int | None:
+        """None would say that the peer takes none, which is not known where this side sends none either."""
+        connection = self._connection
+        return None if connection is None else connection.max_datagram_size or DATAGRAM_MAX
 
     # What `connect()` and `serve()` call.
 
@@ -168,6 +189,7 @@ class QuicConnection:
             async with asyncio.TaskGroup() as self._group:
                 self._begin(connection)
             self._group = None
+            await self.streams.handed_on()
             return await connection.closed()
         finally:
             await connection.close(drain=0)  # it is over, unless this task was cancelled or failed
@@ -260,6 +282,10 @@ class QuicConnection:
                 self._tell(DatagramFrameReceived(data))
         except quic.QuicError:
             pass  # the connection is over
+
+    def _change_id(self) -> None:
+        if self._connection is not None:
+            self._connection._native.change_id()
 
     def _update_keys(self) -> None:
         if self._connection is not None:

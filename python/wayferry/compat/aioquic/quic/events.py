@@ -64,7 +64,7 @@ class HandshakeCompleted(QuicEvent):
     Attributes:
         alpn_protocol: what was agreed on, None without ALPN.
         early_data_accepted: always False, there is no 0-RTT through this layer.
-        session_resumed: always False, as tickets are not offered through this layer.
+        session_resumed: always False, as QUIC does not tell.
     """
 
     alpn_protocol: str | None

@@ -1,8 +1,9 @@
 """Error codes of QUIC itself. No packets: those are made and read elsewhere."""
 
 from enum import IntEnum
+from typing import Never
 
-__all__ = ["QuicErrorCode", "QuicProtocolVersion"]
+__all__ = ["QuicErrorCode", "QuicProtocolVersion", "encode_quic_version_negotiation"]
 
 
 class QuicErrorCode(IntEnum):
@@ -35,3 +36,15 @@ class QuicProtocolVersion(IntEnum):
     NEGOTIATION = 0
     VERSION_1 = 0x00000001
     VERSION_2 = 0x6B3343CF
+
+
+def encode_quic_version_negotiation(*_arguments: object, **_options: object) -> Never:
+    """Refused, as all that makes packets. Here because test programs import it."""
+    raise NotImplementedError("encode_quic_version_negotiation: packets are made and read by QUIC itself")
+
+
+def __getattr__(name: str) -> Never:
+    """Says why something of `aioquic.quic.packet` is not here."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise ImportError(f"{name}: packets are made and read by QUIC itself, see wayferry.compat.aioquic")

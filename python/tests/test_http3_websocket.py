@@ -1,0 +1,219 @@
+"""WebSocket over HTTP/3 (RFC 9220): frames as wsproto has them, an application on a stream, clients that
+break rules.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import wsproto.events as ws
+from http3_support import frame, raw_client, served
+from support import asynchronous, until
+from wsproto.connection import Connection, ConnectionType
+
+from wayferry import quic
+from wayferry.http3 import _websocket
+from wayferry.quic import _native
+
+CONNECT = [
+    (b":method", b"CONNECT"),
+    (b":protocol", b"websocket"),
+    (b":scheme", b"https"),
+    (b":authority", b"a"),
+    (b":path", b"/chat?room=1"),
+    (b"sec-websocket-version", b"13"),
+    (b"sec-websocket-protocol", b"one, two"),
+]
+
+
+class Browser:
+    """A client: wsproto on a stream of HTTP/3."""
+
+    def __init__(self, stream: quic.BiStream) -> None:
+        self.stream = stream
+        self.wire = Connection(ConnectionType.CLIENT)
+        self.reader = _native.Http3Reader("response", 1 << 16)
+        self.events: list[Any] = []
+
+    async def told(self) -> Any:
+        receive = self.stream.receive
+        return await receive._line.run(lambda: self.reader.poll(receive._native, 1 << 16))
+
+    async def send(self, event: ws.Event) -> None:
+        await self.stream.write(frame(0, self.wire.send(event)))
+
+    async def next(self) -> Any:
+        while not self.events:
+            data = await self.told()
+            assert isinstance(data, bytes)
+            self.wire.receive_data(data or None)
+            self.events += self.wire.events()
+        return self.events.pop(0)
+
+
+@asynccontextmanager
+async def opened(app: Any) -> AsyncIterator[tuple[Browser, Any]]:
+    """A client that asked `app` for a WebSocket, and the headers of the answer."""
+    async with served(app) as server, raw_client(server) as connection:
+        stream = await connection.open_bi()
+        await stream.write(frame(1, _native.http3_section(CONNECT, None)))
+        browser = Browser(stream)
+        yield browser, await browser.told()
+
+
+async def echo(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    assert (await receive()) == {"type": "websocket.connect"}
+    await send({"type": "websocket.accept", "subprotocol": scope["subprotocols"][1]})
+    while (message := await receive())["type"] == "websocket.receive":
+        await send({**message, "type": "websocket.send"})
+
+
+@asynchronous
+async def test_messages_go_both_ways() -> None:
+    scopes: list[dict[str, Any]] = []
+
+    async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        scopes.append(scope)
+        await echo(scope, receive, send)
+
+    async with opened(app) as (browser, (pseudo, fields, _)):
+        assert pseudo == {":status": b"200"}
+        assert (b"sec-websocket-protocol", b"two") in fields
+        for data in ("hällo", "", b"bytes", bytes(100), bytes(70_000)):
+            event = ws.TextMessage(data) if isinstance(data, str) else ws.BytesMessage(data)
+            await browser.send(event)
+            pieces = [await browser.next()]
+            while not pieces[-1].message_finished:
+                pieces.append(await browser.next())
+            assert type(data)().join(piece.data for piece in pieces) == data
+        await browser.send(ws.Ping(b"?"))
+        assert await browser.next() == ws.Pong(b"?")
+        await browser.send(ws.TextMessage("in ", message_finished=False))
+        await browser.send(ws.Ping(b"between"))
+        await browser.send(ws.TextMessage("pieces"))
+        assert await browser.next() == ws.Pong(b"between")
+        assert (await browser.next()).data == "in pieces"
+        await browser.send(ws.CloseConnection(3001, "enough"))
+        assert await browser.next() == ws.CloseConnection(3001, "enough")
+        assert await browser.told() == b""
+    (scope,) = scopes
+    assert (scope["type"], scope["scheme"], scope["path"]) == ("websocket", "wss", "/chat")
+    assert (scope["query_string"], scope["subprotocols"]) == (b"room=1", ["one", "two"])
+
+
+@asynchronous
+async def test_an_application_refuses() -> None:
+    async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.close"})
+
+    async with opened(app) as (browser, (pseudo, _, _)):
+        assert pseudo == {":status": b"403"}
+        assert await browser.told() == b""
+
+
+@asynchronous
+async def test_an_application_ends_it() -> None:
+    async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        await send({"type": "websocket.accept"})
+        await send({"type": "websocket.close", "code": 4000, "reason": "ö" * 200})
+
+    async with opened(app) as (browser, _):
+        assert await browser.next() == ws.CloseConnection(4000, "ö" * 61)
+
+
+@asynchronous
+async def test_an_application_that_fails_or_returns() -> None:
+    reported: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _, context: reported.append(repr(context["exception"]))
+    )
+
+    async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        await send({"type": "websocket.accept"})
+        if len(reported) == 0:
+            raise KeyError("app")
+
+    for code in (1011, 1000):
+        async with opened(app) as (browser, _):
+            assert (await browser.next()).code == code
+    assert reported == ["KeyError('app')"]
+
+
+@asynchronous
+async def test_a_client_that_leaves_is_a_disconnect() -> None:
+    ends: list[dict[str, Any]] = []
+
+    async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        await send({"type": "websocket.accept"})
+        await receive()
+        ends.append(await receive())
+        with contextlib.suppress(OSError):
+            await send({"type": "websocket.send", "text": "still there?"})
+            raise AssertionError("no client is there")
+
+    ways: list[Callable[[quic.BiStream], Any]] = [lambda stream: stream.reset(0x10C), quic.BiStream.finish]
+    for number, leave in enumerate(ways, 1):
+        async with opened(app) as (browser, _):
+            left = leave(browser.stream)
+            if left is not None:
+                await left
+            await until(lambda number=number: len(ends) == number)  # type: ignore[misc]
+    assert [end["code"] for end in ends] == [1006, 1006]
+
+
+def masked(kind: int, payload: bytes, *, last: bool = True) -> bytes:
+    return bytes([0x80 * last | kind, 0x80 | len(payload)]) + bytes(4) + payload
+
+
+WRONG: list[tuple[bytes, int]] = [
+    (bytes([0x81, 1]) + b"a", 1002),
+    (b"\xc1\x81" + bytes(5), 1002),
+    (masked(0, b"a"), 1002),
+    (masked(1, b"a", last=False) + masked(2, b"b"), 1002),
+    (masked(3, b""), 1002),
+    (masked(0xB, b""), 1002),
+    (masked(9, b"", last=False), 1002),
+    (b"\x89\xfe" + bytes(200), 1002),
+    (masked(8, b"\3"), 1002),
+    (masked(8, b"\3\xed"), 1002),
+    (masked(8, b"\3\xe8\xff"), 1007),
+    (masked(1, b"\xff"), 1007),
+    (b"\x82\xff" + (1 << 40).to_bytes(8) + bytes(4), 1009),
+    (masked(1, b"", last=False) + masked(0, b"", last=False) * 600_000, 1009),
+]
+
+
+@pytest.mark.parametrize(("said", "code"), WRONG)
+def test_frames_that_are_wrong(said: bytes, code: int) -> None:
+    reader = _websocket.Reader()
+    reader.give(said)
+    with pytest.raises(_websocket.WebSocketError) as caught:
+        reader.next()
+    assert caught.value.code == code
+
+
+@asynchronous
+async def test_a_client_that_breaks_a_rule_is_told() -> None:
+    async with opened(echo) as (browser, _):
+        await browser.stream.write(frame(0, masked(1, b"\xff")))
+        assert (await browser.next()).code == 1007
+
+
+def test_messages_are_read_however_they_are_cut() -> None:
+    said = (
+        masked(1, b"one") + masked(9, b"?") + masked(2, b"tw", last=False) + masked(0, b"o") + masked(8, b"")
+    )
+    for size in range(1, len(said)):
+        reader, events = _websocket.Reader(), []
+        for start in range(0, len(said), size):
+            reader.give(said[start : start + size])
+            while (event := reader.next()) is not None:
+                events.append(event)
+        message, close = _websocket.Message, _websocket.Close(1005, "")
+        assert events == [message("one"), _websocket.Ping(b"?"), message(b"two"), close]

@@ -1,0 +1,187 @@
+"""One HTTP request through an ASGI application.
+
+Nothing is queued: `receive` reads from the stream, `send` writes to it, and both wait as they do. Invariant:
+when the application returns, the answer is whole, or the client was told that it is not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from email.utils import formatdate
+from typing import TYPE_CHECKING, Any
+
+from wayferry.http3._message import SMALL
+from wayferry.http3.errors import ErrorCode, RequestStopped
+from wayferry.quic import QuicError
+
+if TYPE_CHECKING:
+    from wayferry.http3._message import Incoming, Outgoing
+    from wayferry.http3.asgi import App
+    from wayferry.http3.headers import Fields
+
+__all__ = ["Cycle", "Disconnected", "checked_fields", "date"]
+
+
+class Disconnected(OSError):
+    """The client is gone; raised by an application's `send`."""
+
+
+class Cycle:
+    """The application's `receive` and `send` for one request."""
+
+    __slots__ = (
+        "_expects",
+        "_fields",
+        "_gone",
+        "_incoming",
+        "_method",
+        "_outgoing",
+        "_read",
+        "_status",
+        "_trailers",
+    )
+
+    def __init__(self, incoming: Incoming, outgoing: Outgoing, method: str, headers: Fields) -> None:
+        self._incoming = incoming
+        self._outgoing = outgoing
+        self._method = method
+        self._expects = any(name == b"expect" and value.lower() == b"100-continue" for name, value in headers)
+        """Whether the client waits to be told to go on (RFC 9110 §10.1.1)."""
+        self._read = False
+        """Whether the application has all of the body."""
+        self._gone = False
+        self._status: int | None = None
+        self._fields: Fields | None = None
+        """What the answer begins with, until it is sent."""
+        self._trailers = False
+        """Whether fields come behind the body."""
+
+    async def run(self, app: App, scope: dict[str, Any]) -> None:
+        """Has the application answer."""
+        try:
+            await app(scope, self.receive, self.send)
+            if not self._outgoing.finished and not self._gone:
+                raise RuntimeError("the application returned without a whole answer")
+        except Exception as error:
+            # That it could not send to one who is gone is no fault of its own.
+            if not (self._gone and isinstance(error, Disconnected)):
+                message = f"wayferry.http3: the application failed at {scope['method']} {scope['path']!r}"
+                context = {"message": message, "exception": error}
+                asyncio.get_running_loop().call_exception_handler(context)
+            await self._apologise()
+        finally:
+            self._outgoing.reset(ErrorCode.INTERNAL_ERROR)
+            self._incoming.stop(ErrorCode.NO_ERROR)
+
+    async def receive(self) -> dict[str, Any]:
+        """Cancel-safe: a cancelled wait has taken nothing."""
+        if not self._read and not self._gone:
+            try:
+                if self._expects and (self._status is None or self._fields is not None):
+                    await self._outgoing.section([(b":status", b"100")])
+                    self._expects = False
+                data = await self._incoming.data()
+            except QuicError:
+                self._gone = True
+                return {"type": "http.disconnect"}
+            self._read = not data
+            return {"type": "http.request", "body": data, "more_body": not self._read}
+        if not self._gone:
+            await self._outgoing.stopped()
+        self._gone = True
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: dict[str, Any]) -> None:
+        kind = message["type"]
+        if self._gone and not self._outgoing.finished:
+            raise Disconnected("the client is gone")
+        try:
+            await self._sent(kind, message)
+        except QuicError as error:
+            self._gone = True
+            if isinstance(error, RequestStopped) and error.code == ErrorCode.NO_ERROR:
+                return
+            raise Disconnected("the client is gone") from error
+
+    async def _sent(self, kind: str, message: dict[str, Any]) -> None:
+        if kind == "http.response.start":
+            self._start(message)
+        elif self._status is None:
+            raise RuntimeError(f"{kind!r} was sent before 'http.response.start'")
+        elif self._outgoing.finished:
+            raise RuntimeError(f"{kind!r} was sent after the end of the answer")
+        elif kind == "http.response.body":
+            await self._body(message.get("body", b""), message.get("more_body", False))
+        elif kind == "http.response.trailers" and self._trailers:
+            fields = checked_fields(message.get("headers", ()))
+            if fields:
+                await self._outgoing.section(fields)
+            if not message.get("more_trailers", False):
+                await self._outgoing.finish()
+        else:
+            raise RuntimeError(f"the application sent {kind!r}, which is not known here")
+
+    def _start(self, message: dict[str, Any]) -> None:
+        if self._status is not None:
+            raise RuntimeError("'http.response.start' was sent twice")
+        status = message["status"]
+        if not isinstance(status, int) or not 200 <= status <= 999:
+            raise ValueError(f"status: an answer has 200 to 999, not {status!r}")
+        fields = [(b":status", b"%d" % status), *checked_fields(message.get("headers", ()))]
+        if not any(name == b"date" for name, _ in fields):
+            fields.append((b"date", date()))
+        self._fields, self._status = fields, status
+        self._trailers = bool(message.get("trailers", False))
+
+    async def _body(self, body: Any, more: bool) -> None:
+        if not isinstance(body, bytes | bytearray | memoryview):
+            raise TypeError(f"body: bytes are required, not {type(body).__name__}")
+        # Some answers have no body, no matter what their headers say (RFC 9110 §6.4.1).
+        if self._method == "HEAD" or self._status in (204, 304):
+            body = b""
+        if self._fields is not None:
+            if not more and not self._trailers and len(body) <= SMALL:
+                await self._outgoing.whole(self._fields, body)
+                return
+            await self._outgoing.section(self._fields)
+            self._fields = None
+        await self._outgoing.data(body)
+        if not more and not self._trailers:
+            await self._outgoing.finish()
+
+    async def _apologise(self) -> None:
+        """Says that there is no answer, if nothing was said yet."""
+        if self._gone or self._outgoing.finished or (self._status is not None and self._fields is None):
+            return
+        try:
+            fields = [(b":status", b"500"), (b"content-length", b"0"), (b"date", date())]
+            await self._outgoing.whole(fields, b"")
+        except QuicError:
+            self._gone = True
+
+
+def checked_fields(headers: Any) -> Fields:
+    """An application's fields as they are sent: in lower case, and without those of HTTP/1's connections."""
+    fields = []
+    for name, value in headers:
+        if not isinstance(name, bytes) or not isinstance(value, bytes):
+            raise TypeError(f"headers are pairs of bytes, not {name!r} and {value!r}")
+        name = name.lower()
+        if name not in OF_CONNECTIONS:
+            fields.append((name, value.strip(b" \t")))
+    return fields
+
+
+def date() -> bytes:
+    """The time as HTTP writes it (RFC 9110 §5.6.7), made once a second."""
+    global _made
+    now = int(time.time())
+    if _made[0] != now:
+        _made = (now, formatdate(now, usegmt=True).encode())
+    return _made[1]
+
+
+_made = (0, b"")
+OF_CONNECTIONS = {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"}
+"""RFC 9114 §4.2 forbids them; applications that know HTTP/1 only may give them."""

@@ -1,0 +1,138 @@
+"""One WebSocket through an ASGI application (RFC 9220: an extended CONNECT that stays open).
+
+As with requests nothing is queued: `receive` reads from the stream and answers pings on its way, `send`
+writes to it. Each frame goes in one piece, so that neither cuts into the other's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from wayferry.http3._cycle import Disconnected, checked_fields, date
+from wayferry.http3._websocket import (
+    ABNORMAL,
+    Close,
+    Message,
+    Ping,
+    Reader,
+    WebSocketError,
+    close_frame,
+    message_frame,
+    pong_frame,
+)
+from wayferry.http3.errors import ErrorCode
+from wayferry.quic import QuicError
+
+if TYPE_CHECKING:
+    from wayferry.http3._message import Incoming, Outgoing
+    from wayferry.http3.asgi import App
+
+__all__ = ["Socket"]
+
+
+class Socket:
+    """The application's `receive` and `send` for one WebSocket."""
+
+    __slots__ = ("_accepted", "_asked", "_end", "_incoming", "_outgoing", "_reader")
+
+    def __init__(self, incoming: Incoming, outgoing: Outgoing) -> None:
+        self._incoming = incoming
+        self._outgoing = outgoing
+        self._reader = Reader()
+        self._asked = False
+        """Whether the application knows of the client."""
+        self._accepted = False
+        self._end: Close | None = None
+        """How it ended."""
+
+    async def run(self, app: App, scope: dict[str, Any]) -> None:
+        """Has the application speak."""
+        try:
+            await app(scope, self.receive, self.send)
+            if self._end is None:
+                await self._close(1000, "")
+        except Exception as error:
+            if not (isinstance(error, Disconnected) and self._end is not None):
+                message = f"wayferry.http3: the application failed at WebSocket {scope['path']!r}"
+                context = {"message": message, "exception": error}
+                asyncio.get_running_loop().call_exception_handler(context)
+            if self._end is None:
+                await self._close(1011, "")
+        finally:
+            self._outgoing.reset(ErrorCode.INTERNAL_ERROR)
+            self._incoming.stop(ErrorCode.NO_ERROR)
+
+    async def receive(self) -> dict[str, Any]:
+        """Cancel-safe: a cancelled wait has taken nothing."""
+        if not self._asked:
+            self._asked = True
+            return {"type": "websocket.connect"}
+        try:
+            while self._end is None:
+                event = self._reader.next()
+                if isinstance(event, Message):
+                    name, other = ("text", "bytes") if isinstance(event.data, str) else ("bytes", "text")
+                    return {"type": "websocket.receive", name: event.data, other: None}
+                if isinstance(event, Ping):
+                    await self._outgoing.data(pong_frame(event.data))
+                elif isinstance(event, Close):
+                    await self._close(event.code, event.reason)
+                elif data := await self._incoming.data():
+                    self._reader.give(data)
+                else:
+                    await self._close(ABNORMAL, "")
+        except WebSocketError as error:
+            await self._close(error.code, error.text)
+        except QuicError:
+            self._end = self._end or Close(ABNORMAL, "")
+        assert self._end is not None
+        return {"type": "websocket.disconnect", "code": self._end.code, "reason": self._end.reason}
+
+    async def send(self, message: dict[str, Any]) -> None:
+        kind = message["type"]
+        if self._end is not None:
+            raise Disconnected("the WebSocket is over")
+        try:
+            if kind == "websocket.close":
+                await self._close(message.get("code", 1000), message.get("reason") or "")
+            elif kind == "websocket.accept" and not self._accepted:
+                await self._accept(message)
+            elif kind == "websocket.send" and self._accepted:
+                await self._outgoing.data(message_frame(_content(message)))
+            else:
+                raise RuntimeError(f"the application sent {kind!r} where it must not")
+        except QuicError as error:
+            self._end = Close(ABNORMAL, "")
+            raise Disconnected("the client is gone") from error
+
+    async def _accept(self, message: dict[str, Any]) -> None:
+        fields = [(b":status", b"200"), *checked_fields(message.get("headers", ())), (b"date", date())]
+        protocol = message.get("subprotocol")
+        if protocol is not None:
+            fields.append((b"sec-websocket-protocol", protocol.encode()))
+        await self._outgoing.section(fields)
+        self._accepted = True
+
+    async def _close(self, code: int, reason: str) -> None:
+        """Ends it on this side; before it was accepted that is a refusal (ASGI: with status 403)."""
+        self._end = Close(code, reason)
+        try:
+            if not self._accepted:
+                await self._outgoing.section([(b":status", b"403"), (b"date", date())])
+            elif code != ABNORMAL:
+                await self._outgoing.data(close_frame(code, reason))
+            await self._outgoing.finish()
+        except QuicError:
+            return
+
+
+def _content(message: dict[str, Any]) -> str | bytes:
+    """ASGI has one of two keys, the other may be None."""
+    for kind, name in ((str, "text"), (bytes, "bytes")):
+        data = message.get(name)
+        if isinstance(data, kind):
+            return data
+        if data is not None:
+            raise TypeError(f"{name}: {kind.__name__} is required, not {type(data).__name__}")
+    raise ValueError("'websocket.send' needs text or bytes")

@@ -1,0 +1,326 @@
+"""Serving an ASGI application (https://asgi.readthedocs.io) over HTTP/3."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import unquote
+
+from wayferry.http3._cycle import Cycle
+from wayferry.http3._lifespan import Lifespan
+from wayferry.http3._link import Link
+from wayferry.http3._message import Incoming, Outgoing, Section
+from wayferry.http3._socket import Socket
+from wayferry.http3.errors import ErrorCode
+from wayferry.quic import Config, Connection, QuicError, Retry, ServerTls
+from wayferry.quic import Server as QuicServer
+from wayferry.quic import serve as serve_quic
+from wayferry.quic._coming import Coming
+from wayferry.quic.connection import DRAIN, check_close
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from wayferry.quic import BiStream
+
+__all__ = ["App", "ServeAsgi", "Server", "serve_asgi"]
+
+App: TypeAlias = Callable[
+    [dict[str, Any], Callable[[], Awaitable[dict[str, Any]]], Callable[[dict[str, Any]], Awaitable[None]]],
+    Awaitable[None],
+]
+"""An ASGI application of version 3: `app(scope, receive, send)`."""
+
+
+def serve_asgi(
+    app: App,
+    host: str,
+    port: int,
+    *,
+    tls: ServerTls,
+    config: Config | None = None,
+    retry: Retry = "auto",
+    root_path: str = "",
+) -> ServeAsgi:
+    """Serves `app`: `async with serve_asgi(…) as server`, or `server = await serve_asgi(…)`.
+
+    The application sees scopes of the types `http` (with the extension `http.response.trailers`), `websocket`
+    (RFC 9220) and `lifespan`. A `receive` reads from the stream and a `send` writes to it, so that a slow
+    application holds its client back, and a slow client its application.
+
+    Args:
+        app: an ASGI application of version 3, from any framework.
+        host, port: as for `wayferry.quic.serve`.
+        tls: who the server is. The application protocol is HTTP/3, no matter what it says.
+        config: the settings of the server and its connections. `bi_streams` is the number of requests that a
+            client may have under way.
+        retry: as for `wayferry.quic.serve`.
+        root_path: where the application is mounted, for its scopes.
+
+    Raises:
+        ValueError: an argument is out of its range.
+        TypeError: `app` is no application.
+        OSError: the address cannot be had.
+        RuntimeError: the application says that it cannot start.
+
+    Cancel-safe: cancelling the wait leaves nothing behind.
+    """
+    if not callable(app):
+        raise TypeError(f"app: an ASGI application is called, unlike {app!r}")
+    if not isinstance(tls, ServerTls):
+        raise TypeError(f"tls: a ServerTls is required, not {type(tls).__name__}")
+    config = config or Config()
+    serving = serve_quic(host, port, tls=tls._for_http3(), config=config, retry=retry)
+
+    async def start() -> Server:
+        lifespan = Lifespan(app)
+        await lifespan.start()
+        try:
+            server = await serving
+        except BaseException:
+            await lifespan.stop()
+            raise
+        return Server(app, server, lifespan, config.bi_streams, root_path)
+
+    return ServeAsgi(start)
+
+
+class ServeAsgi(Coming["Server"]):
+    """A server to come: `await` it, or use it in `async with`, which closes the server at its end."""
+
+    __slots__ = ()
+
+
+class Server:
+    """An application that is served, until `close()` or the end of `async with`. At most 1024 clients are
+    connected; further ones are sent away."""
+
+    __slots__ = (
+        "_app",
+        "_closed",
+        "_closing",
+        "_lifespan",
+        "_links",
+        "_requests",
+        "_room",
+        "_root_path",
+        "_server",
+        "_tasks",
+    )
+
+    def __init__(self, app: App, server: QuicServer, lifespan: Lifespan, room: int, root_path: str) -> None:
+        self._app = app
+        self._server = server
+        self._lifespan = lifespan
+        self._room = room
+        self._root_path = root_path
+        self._links: dict[Link, int] = {}
+        """The clients, and the number of the first stream that each has not opened yet."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        """One for new clients, and one per client."""
+        self._requests: set[asyncio.Task[None]] = set()
+        self._closing = False
+        self._closed = asyncio.Event()
+        self._spawn(self._accept(), self._tasks)
+
+    def __repr__(self) -> str:
+        host, port = self.local_addr
+        return f"<Server https://{host} port {port}{', closed' if self._closing else ''}>"
+
+    @property
+    def local_addr(self) -> tuple[str, int]:
+        """Where it listens: host and port."""
+        return self._server.local_addr
+
+    def reload_tls(self, tls: ServerTls) -> None:
+        """Uses another certificate for the connections that come from now on."""
+        self._server.reload_tls(tls._for_http3())
+
+    def stats(self) -> dict[str, int]:
+        """What the server has done so far: counts by name."""
+        return self._server.stats()
+
+    async def closed(self) -> None:
+        """Waits until `close()` was called and is done. Cancel-safe: it only waits."""
+        await self._closed.wait()
+
+    async def close(self, *, drain: float = DRAIN) -> None:
+        """Takes no more requests and tells the clients so (GOAWAY), waits for those under way, and closes.
+
+        Args:
+            drain: seconds to wait for requests that are under way, and for their answers to arrive; then they
+                are cancelled. 0: close now.
+
+        Raises:
+            ValueError: `drain` is out of its range.
+            RuntimeError: the application says that it failed in stopping.
+
+        Cancel-safe: cancelling it closes at once, without waiting.
+        """
+        check_close(0, drain)
+        if self._closing:
+            await self._closed.wait()
+            return
+        self._closing = True
+        self._server._native.stop()
+        deadline = asyncio.get_running_loop().time() + drain
+        try:
+            if drain:
+                await self._finish_requests(drain)
+        finally:
+            for task in self._requests:
+                task.cancel()
+            left = max(deadline - asyncio.get_running_loop().time(), 0.0)
+            try:
+                # With it end the tasks that take clients and their streams.
+                await self._server.close(ErrorCode.NO_ERROR, drain=left)
+                if self._requests:
+                    await asyncio.wait(self._requests, timeout=GRACE)
+                await self._lifespan.stop()
+            finally:
+                self._lifespan.cancel()
+                self._closed.set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close(drain=DRAIN if kind is None else 0)
+
+    async def _finish_requests(self, limit: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(limit):
+                for link, first in list(self._links.items()):
+                    with contextlib.suppress(QuicError):
+                        await link.go_away(first)
+                while self._requests:
+                    await asyncio.wait(self._requests)
+
+    async def _accept(self) -> None:
+        async for connection in self._server:
+            if len(self._links) >= CLIENTS:
+                connection._close_called = True
+                connection._native.close(ErrorCode.EXCESSIVE_LOAD, b"too many clients")
+            else:
+                self._spawn(self._serve(connection), self._tasks)
+
+    async def _serve(self, connection: Connection) -> None:
+        """Takes one client's requests, as many at a time as it may have under way."""
+        link = Link(connection, is_server=True)
+        room = asyncio.Semaphore(self._room)
+        link.start()
+        self._links[link] = 0
+        requests: set[asyncio.Task[None]] = set()
+        try:
+            # How clients leave is theirs to choose.
+            with contextlib.suppress(QuicError):
+                async for stream in connection.accept_bi():
+                    if self._closing or len(self._requests) >= REQUESTS:
+                        stream.reset(ErrorCode.REQUEST_REJECTED)
+                        stream.stop(ErrorCode.REQUEST_REJECTED)
+                        continue
+                    self._links[link] = stream.id + 4
+                    # An application goes on with a request that the client has taken back.
+                    await room.acquire()
+                    request = self._spawn(self._answer(link, stream), self._requests)
+                    requests.add(request)
+                    request.add_done_callback(requests.discard)
+                    request.add_done_callback(lambda _: room.release())
+            # Until then its place is no other's.
+            while requests:
+                await asyncio.wait(requests)
+        finally:
+            del self._links[link]
+
+    async def _answer(self, link: Link, stream: BiStream) -> None:
+        incoming = Incoming(stream.receive, link, "request")
+        outgoing = Outgoing(stream.send, link)
+        try:
+            section = await incoming.section(PATIENCE)
+            scope = self._scope(link, incoming, section)
+            incoming.expect_length(section[1])
+        except TimeoutError:
+            outgoing.reset(ErrorCode.REQUEST_INCOMPLETE)
+            incoming.stop(ErrorCode.REQUEST_INCOMPLETE)
+            return
+        except QuicError as error:
+            outgoing.reset(getattr(error, "code", ErrorCode.REQUEST_CANCELLED))
+            return
+        if scope["type"] == "websocket":
+            await Socket(incoming, outgoing).run(self._app, scope)
+            return
+        incoming.look()
+        cycle = Cycle(incoming, outgoing, scope["method"], section[1])
+        await cycle.run(self._app, scope)
+
+    def _scope(self, link: Link, incoming: Incoming, section: Section) -> dict[str, Any]:
+        """What ASGI calls a connection: one request."""
+        pseudo, fields = section
+        method, path = pseudo.get(":method", b""), pseudo.get(":path", b"")
+        hosts = {value for name, value in fields if name == b"host"}
+        hosts |= {pseudo[":authority"]} if ":authority" in pseudo else set()
+        if len(hosts) != 1 or b"" in hosts:
+            raise incoming.malformed("a request to no host, or to several")
+        if ":protocol" in pseudo and method != b"CONNECT":
+            raise incoming.malformed("a protocol that is not connected to")
+        headers = [(b"host", hosts.pop()), *(field for field in fields if field[0] != b"host")]
+        cookies = [value for name, value in fields if name == b"cookie"]
+        if len(cookies) > 1:
+            # They are split for the sake of compression (RFC 9114 §4.2.1).
+            headers = [field for field in headers if field[0] != b"cookie"]
+            headers.append((b"cookie", b"; ".join(cookies)))
+        if not method or not path or not pseudo.get(":scheme") or not (path[:1] == b"/" or path == b"*"):
+            raise incoming.malformed("a request without method, scheme or path")
+        raw_path, _, query = path.partition(b"?")
+        scope = {
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "http_version": "3",
+            "path": unquote(raw_path.decode("latin-1")),
+            "raw_path": raw_path,
+            "query_string": query,
+            "root_path": self._root_path,
+            "headers": headers,
+            "client": link.connection.remote_addr,
+            "server": self.local_addr,
+            "state": self._lifespan.state.copy(),
+        }
+        if method == b"CONNECT":
+            if pseudo.get(":protocol") != b"websocket":
+                raise incoming.malformed("a CONNECT for something else than WebSocket")
+            asked = b",".join(value for name, value in fields if name == b"sec-websocket-protocol")
+            subprotocols = [name.strip() for name in asked.decode("latin-1").split(",") if name.strip()]
+            return {
+                **scope,
+                "type": "websocket",
+                "scheme": "wss",
+                "subprotocols": subprotocols,
+                "extensions": {},
+            }
+        return {
+            **scope,
+            "type": "http",
+            "method": method.decode("latin-1"),
+            "scheme": pseudo[":scheme"].decode("latin-1"),
+            "extensions": {"http.response.trailers": {}},
+        }
+
+    def _spawn(self, work: Coroutine[Any, Any, None], group: set[asyncio.Task[None]]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        group.add(task)
+        task.add_done_callback(group.discard)
+        return task
+
+
+PATIENCE = 10.0
+"""Seconds that the headers of a request may take."""
+GRACE = 1.0
+"""Seconds that requests which were cancelled may take before the application is told to stop."""
+REQUESTS = 16384
+"""Requests of all clients at once; a further one is rejected, and may be sent again (RFC 9114 §8.1)."""
+CLIENTS = 1024
+"""Connections at once; a further one is closed."""
