@@ -62,6 +62,11 @@ impl Devices {
         self.late.passes(id, press, name, self.read_age)
     }
 
+    /// A device comes to a surface that the program has destroyed, until the event `end`, or a finger does.
+    pub(super) fn come_to_nothing(&mut self, id: u32, press: Option<(u32, Part)>, end: &'static str) {
+        self.late.come_to_nothing(id, press, end);
+    }
+
     /// What the user attends to.
     pub(super) fn focus(&self) -> &Focus {
         &self.focus
@@ -96,6 +101,7 @@ impl Devices {
     /// The program has destroyed an object.
     pub(super) fn forget(&mut self, id: u32) {
         self.announced.forget(id);
+        self.late.forget(id);
     }
 
     /// When [`Self::on_timeout`] has something to do.

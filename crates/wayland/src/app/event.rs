@@ -122,14 +122,21 @@ impl Connection {
         if is_key {
             self.answers.press();
         }
+        let handlers = handlers::of(handler);
+        let press = handlers.press(desc.name, &event.args);
+        if let Some(end) =
+            rule.until.filter(|_| alive && handler.is_somewhere() && self.is_late(desc, &event))
+        {
+            self.devices.come_to_nothing(id, press, end);
+            return self.dispose(desc, event);
+        }
         if !alive || desc.since > version || self.lacks_object(desc, &event) {
             return self.dispose(desc, event);
         }
         // Of what a keyboard tells a press is waited for, and not where it comes or goes. A frame ends what was told.
         let is_bare = ["leave", "frame"].contains(&desc.name);
         let asks = is_key || handler.is_input() && handler != Handler::Keyboard && !is_bare;
-        let (handler, name) = (handlers::of(handler), desc.name);
-        let press = handler.press(name, &event.args);
+        let (handler, name) = (handlers, desc.name);
         if !self.devices.passes(id, press, name) || !handler.hear(self, id, name, &event.args) {
             return Ok(());
         }
@@ -171,6 +178,17 @@ impl Connection {
     fn lacks_object(&self, desc: &MessageDesc, event: &Request) -> bool {
         event.args.iter().zip(desc.signature).any(|(arg, kind)| match arg {
             WireArg::Object(wire) => !nullable(*kind) && self.objects.by_wire(*wire).is_none(),
+            _ => false,
+        })
+    }
+
+    /// Whether an event names an object, where no null may stand, that the program has destroyed.
+    fn is_late(&self, desc: &MessageDesc, event: &Request) -> bool {
+        event.args.iter().zip(desc.signature).any(|(arg, kind)| match arg {
+            WireArg::Object(wire) => {
+                let object = self.objects.by_wire(*wire).and_then(|id| self.objects.of(id));
+                !nullable(*kind) && object.is_some_and(|object| !object.alive)
+            }
             _ => false,
         })
     }
@@ -234,6 +252,7 @@ impl Connection {
                 WireArg::Str(value) => Arg::Str(value),
                 WireArg::Array(value) => Arg::Array(value),
                 // One that the program has just destroyed keeps its id until that is acknowledged; its library knows.
+                // Only what ends something names one.
                 WireArg::Object(wire) => Arg::Object(self.objects.by_wire(wire).unwrap_or(0)),
                 WireArg::NewId(wire) => Arg::NewId(self.adopt_server_object(desc, version, wire)?),
                 WireArg::Pipe(pipe) => Arg::Fd(self.outgoing_pipe(pipe)?),

@@ -1,12 +1,17 @@
-//! Clicks that come too late to be meant: what a pointer or finger pressed while the link was away.
+//! Input that comes too late: clicks that are not meant any more, and what is told of a place that is gone.
 //!
 //! A user who clicked at a window that did not answer has tried again since, and what was there may be elsewhere now. A
 //! press that is older than [`TOO_LATE`] does not reach the program, nor does its release; releases of earlier presses
 //! and focus always do. Keys are not looked at: text without its middle is another text, so all of it arrives, in order
-//! and however late, as with ssh. Invariant: the program sees the end of each press that it saw begin, and no other
-//! end.
+//! and however late, as with ssh.
+//!
+//! While a device is in a surface that the program has destroyed, it is nowhere, and the program hears nothing of it:
+//! its library would name no surface, which ends some programs (foot 1.13). Without a network that is a matter of
+//! microseconds; here it lasts a round trip.
+//!
+//! Invariant: the program sees the end of each press and focus that it saw begin, and no other end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Age at which a press is not meant any more.
@@ -15,9 +20,21 @@ const TOO_LATE: Duration = Duration::from_secs(2);
 /// Presses whose ends are still to come, at once; of more, the ends reach the program, which knows to ignore them.
 const MAX_HELD: usize = 64;
 
+/// Devices that may be nowhere at once; of more, what follows their coming reaches the program.
+const MAX_NOWHERE: usize = 64;
+
+/// Events that are told of a device wherever it is, or that begin something by themselves.
+const ANYWHERE: [&str; 8] =
+    ["data_offer", "enter", "keymap", "modifiers", "proximity_in", "removed", "repeat_info", "selection"];
+
 /// What was kept from the program and has not ended.
 #[derive(Debug, Default)]
-pub(crate) struct Late(BTreeSet<(u32, u32)>);
+pub(crate) struct Late {
+    /// Buttons and fingers, by their devices.
+    presses: BTreeSet<(u32, u32)>,
+    /// Devices, and the event that says that they are not there any more.
+    nowhere: BTreeMap<u32, &'static str>,
+}
 
 /// A part of a press, of a button or a finger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,24 +47,52 @@ pub(crate) enum Part {
 impl Late {
     /// Whether the program gets an event of its object `id`, which was read so long ago and may be a part of a press.
     pub(crate) fn passes(&mut self, id: u32, press: Option<(u32, Part)>, name: &str, age: Duration) -> bool {
+        if self.is_nowhere(id, name) {
+            return false;
+        }
         let Some((code, part)) = press else {
             if matches!(name, "enter" | "leave" | "cancel") {
-                self.0.retain(|(object, _)| *object != id);
+                self.presses.retain(|(object, _)| *object != id);
             }
             return true;
         };
         match part {
-            Part::Begin if age >= TOO_LATE && self.0.len() < MAX_HELD => {
-                self.0.insert((id, code));
+            Part::Begin if age >= TOO_LATE && self.presses.len() < MAX_HELD => {
+                self.presses.insert((id, code));
                 false
             }
             Part::Begin => {
-                self.0.remove(&(id, code));
+                self.presses.remove(&(id, code));
                 true
             }
-            Part::Middle => !self.0.contains(&(id, code)),
-            Part::End => !self.0.remove(&(id, code)),
+            Part::Middle => !self.presses.contains(&(id, code)),
+            Part::End => !self.presses.remove(&(id, code)),
         }
+    }
+
+    /// The device comes to a surface that the program has destroyed, until the event `end`; or it is a finger, which
+    /// begins a press there. The program does not hear of it.
+    pub(crate) fn come_to_nothing(&mut self, id: u32, press: Option<(u32, Part)>, end: &'static str) {
+        match press {
+            Some((code, Part::Begin)) if self.presses.len() < MAX_HELD => _ = self.presses.insert((id, code)),
+            None if self.nowhere.len() < MAX_NOWHERE => _ = self.nowhere.insert(id, end),
+            _ => {}
+        }
+    }
+
+    fn is_nowhere(&mut self, id: u32, name: &str) -> bool {
+        let Some(end) = self.nowhere.get(&id) else { return false };
+        let (ends, tells) = (name == *end, !ANYWHERE.contains(&name));
+        if ends || matches!(name, "enter" | "proximity_in") {
+            self.nowhere.remove(&id);
+        }
+        tells
+    }
+
+    /// The object is gone, and its id may be another's.
+    pub(crate) fn forget(&mut self, id: u32) {
+        self.presses.retain(|(object, _)| *object != id);
+        self.nowhere.remove(&id);
     }
 }
 
@@ -121,6 +166,36 @@ mod tests {
             assert_eq!(passes(&mut late, BUTTON, &press(code, 1), 3_000), code >= MAX_HELD as u32);
         }
         assert!(passes(&mut late, ("wl_pointer", "leave"), &[], 0));
-        assert!(late.0.is_empty());
+        assert!(late.presses.is_empty());
+    }
+
+    #[test]
+    fn what_is_nowhere_is_silent_until_it_comes_somewhere() {
+        let mut late = Late::default();
+        late.come_to_nothing(7, None, "leave");
+        assert!(!passes(&mut late, KEY, &press(30, 1), 0));
+        assert!(passes(&mut late, ("wl_keyboard", "modifiers"), &[0; 5].map(WireArg::Uint), 0));
+        assert!(!passes(&mut late, ("wl_keyboard", "leave"), &[], 0));
+        assert!(passes(&mut late, ("wl_keyboard", "leave"), &[], 0), "of another focus");
+        late.come_to_nothing(7, None, "leave");
+        assert!(passes(&mut late, ("wl_keyboard", "enter"), &[], 0));
+        assert!(passes(&mut late, KEY, &press(30, 1), 0));
+    }
+
+    #[test]
+    fn an_object_that_is_gone_leaves_nothing_to_the_next_of_its_id() {
+        let mut late = Late::default();
+        assert!(!passes(&mut late, BUTTON, &press(30, 1), 3_000));
+        late.come_to_nothing(7, None, "leave");
+        late.forget(7);
+        assert!(passes(&mut late, BUTTON, &press(30, 0), 0));
+        assert!(passes(&mut late, ("wl_pointer", "motion"), &[], 0));
+    }
+
+    #[test]
+    fn devices_that_are_nowhere_are_bounded() {
+        let mut late = Late::default();
+        (0..2 * MAX_NOWHERE as u32).for_each(|id| late.come_to_nothing(id, None, "leave"));
+        assert_eq!(late.nowhere.len(), MAX_NOWHERE);
     }
 }

@@ -124,6 +124,11 @@ macro_rules! declare {
                 )
             }
 
+            /// Whether its events say in which surface something is.
+            pub(crate) fn is_somewhere(self) -> bool {
+                self.is_input() || self == Self::DataDevice
+            }
+
             /// Every handler but [`Self::None`].
             #[cfg(test)]
             pub(super) const ALL: &[Self] = &[$($(Self::$name,)*)*];

@@ -544,25 +544,38 @@ fn damage_is_not_mapped_by_a_viewport_that_is_destroyed() {
     assert_eq!(rig.connection.surfaces[&surface].shape.destination, None);
 }
 
-/// Null may not stand for the surface of an `enter`: libwayland would end the program.
+/// Its library names no surface then, over which foot 1.13 ends by a signal; keys behind it are nobody's.
 #[test]
-fn an_enter_of_a_surface_that_was_just_destroyed_names_it_and_is_never_null() {
+fn regression_a_focus_that_comes_to_a_destroyed_window_is_not_told() {
     let mut rig = Rig::new();
     let (compositor, seat) = (rig.bind("wl_compositor"), rig.bind("wl_seat"));
-    let surface = rig.surface(compositor);
+    let (surface, other) = (rig.surface(compositor), rig.surface(compositor));
     let keyboard = rig.id("wl_keyboard");
     rig.request(seat, "get_keyboard", vec![Arg::NewId(keyboard)]);
-    let (object, focus) =
-        (rig.connection.objects.wire(keyboard).unwrap(), rig.connection.objects.wire(surface).unwrap());
+    let wires = [surface, other].map(|id| WireArg::Object(rig.connection.objects.wire(id).unwrap()));
+    let [gone, there] = wires;
+    let device = rig.connection.objects.wire(keyboard).unwrap();
     rig.request(surface, "destroy", vec![]);
     rig.events();
-    let args = || vec![WireArg::Uint(7), WireArg::Object(focus), WireArg::Array(vec![])];
-    rig.tell(&ToApp::Event(Request { object, opcode: 1, args: args() }));
-    let events = rig.events();
-    assert!(matches!(events[0].args[..], [_, Arg::Object(id), _] if id == surface), "{events:?}");
-    rig.tell(&ToApp::Deleted(focus));
+    let enter = |surface: &WireArg| vec![WireArg::Uint(7), surface.clone(), WireArg::Array(vec![])];
+    let key = |state| [8, 100, 30, state].map(WireArg::Uint).to_vec();
+    rig.event(keyboard, "enter", enter(&gone));
+    rig.event(keyboard, "modifiers", [9, 0, 0, 0, 0].map(WireArg::Uint).to_vec());
+    rig.event(keyboard, "key", key(1));
+    rig.event(keyboard, "leave", vec![WireArg::Uint(10), gone.clone()]);
+    assert_eq!(names(&rig.events()), [(keyboard, "modifiers")]);
+    assert_eq!(rig.connection.devices.next_timeout(Duration::ZERO), None, "no key is held");
+
+    rig.event(keyboard, "enter", enter(&gone));
+    rig.event(keyboard, "enter", enter(&there));
+    rig.event(keyboard, "key", key(1));
+    rig.event(keyboard, "leave", vec![WireArg::Uint(10), there]);
+    assert_eq!(names(&rig.events()), ["enter", "key", "leave"].map(|name| (keyboard, name)));
+
+    let WireArg::Object(wire) = gone else { panic!("an object") };
+    rig.tell(&ToApp::Deleted(wire));
     rig.events();
-    rig.tell(&ToApp::Event(Request { object, opcode: 1, args: args() }));
+    rig.tell(&ToApp::Event(Request { object: device, opcode: 1, args: enter(&gone) }));
     assert!(rig.events().is_empty(), "an id that may be another object's by now");
 }
 
