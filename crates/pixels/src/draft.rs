@@ -5,8 +5,8 @@
 //! were before: so several commits become one update, and its copies name pixels that the display has. It
 //! keeps the same for the last update, which can be taken back as long as no display was sent it.
 //!
-//! Memory: the content, at most once more for what has changed since the last update, and at most once
-//! more for what the last update changed. It does not know numbers of updates or who is sent them.
+//! Memory: the content, at most once more for what has changed since the last update, at most once more for
+//! what the last update changed, and a 32nd for hashes. It does not know numbers of updates or who is sent them.
 //!
 //! The one invariant: content and past are equal outside the changed region, and the past is the
 //! content after the last update that was not taken back (zeros when the draft is fresh).
@@ -21,6 +21,7 @@ use crate::content::{Content, Layout};
 use crate::fidelity::Fidelity;
 use crate::format::Format;
 use crate::geometry::{Rect, Size};
+use crate::hashes::Hashes;
 use crate::making::Making;
 use crate::motion::Motion;
 use crate::region::Region;
@@ -41,6 +42,8 @@ pub struct Draft {
     /// The last update, while chunks of it are still to be made from the content.
     pub(crate) making: Option<Making>,
     cover: Cover,
+    /// Of the past; none where there is none.
+    pub(crate) hashes: Hashes,
 }
 
 /// How updates cover those before them.
@@ -79,6 +82,7 @@ impl Draft {
             motion: Motion::default(),
             making: None,
             cover: Cover::default(),
+            hashes: Hashes::default(),
         }
     }
 
@@ -182,6 +186,7 @@ impl Draft {
         self.motion = Motion::default();
         self.making = None;
         self.cover = Cover::default();
+        self.hashes.clear();
     }
 
     /// The next update is to paint this, too, so that it can be applied where the last ones are missing that changed no
@@ -315,6 +320,7 @@ impl Draft {
         let Some(last) = self.last.take() else { return false };
         // Nothing of it has been made, or all.
         self.making = None;
+        self.hashes.clear();
         let present = &mut self.present;
         present.fresh = last.fresh;
         present.folded |= last.folded || !(present.changed.is_empty() || last.changed.is_empty());
@@ -335,16 +341,17 @@ impl Draft {
         }
     }
 
-    /// What the display side has to do to get the newest content.
-    pub(crate) fn plan(&self) -> Plan {
+    /// What the display side has to do to get the newest content; [`Self::encoded`] follows.
+    pub(crate) fn plan(&mut self) -> Plan {
         let Level { changed, before, fresh, folded, .. } = &self.present;
         let as_it_is =
             || Plan { copies: Vec::new(), rects: changed.clip(self.content.size()).rects().to_vec() };
         if *fresh {
+            self.hashes.clear();
             return as_it_is();
         }
         let past = Past { content: &self.content, tiles: before };
-        match scroll::find(past) {
+        match scroll::find(past, &mut self.hashes) {
             Some((copies, shifts)) => {
                 let rects = differences(past, Some(&shifts));
                 Plan { copies, rects }
@@ -352,6 +359,12 @@ impl Draft {
             None if *folded => Plan { copies: Vec::new(), rects: differences(past, None) },
             None => as_it_is(),
         }
+    }
+
+    /// The content after the last update.
+    #[cfg(test)]
+    pub(crate) fn past(&self) -> Option<Past<'_>> {
+        (!self.present.fresh).then_some(Past { content: &self.content, tiles: &self.present.before })
     }
 
     /// The plan is carried out: the present is the past of the next update, and the display side knows it that well.

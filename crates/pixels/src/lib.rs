@@ -40,6 +40,8 @@ mod error;
 mod fidelity;
 mod format;
 mod geometry;
+#[cfg(feature = "encode")]
+mod hashes;
 mod in_place;
 mod jpeg;
 #[cfg(feature = "encode")]

@@ -12,11 +12,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::chunk::Copy;
 use crate::geometry::{Rect, Size};
+use crate::hashes::Hashes;
 use crate::tiles::{self, Past, TILE};
 
-/// Looks for copies between the past and the present.
-pub(crate) fn find(past: Past<'_>) -> Option<(Vec<Copy>, Shifts)> {
+/// Looks for copies between the past, of which `hashes` are, and the present, of which they are then.
+pub(crate) fn find(past: Past<'_>, hashes: &mut Hashes) -> Option<(Vec<Copy>, Shifts)> {
     if past.tiles.count() < LEAST_TILES {
+        hashes.clear();
         return None;
     }
     let size = past.content.size();
@@ -25,13 +27,15 @@ pub(crate) fn find(past: Past<'_>) -> Option<(Vec<Copy>, Shifts)> {
         .collect();
     let mut bands = Vec::new();
     if columns.len() >= MANY_BANDS {
-        bands = hashed(past, columns.iter().copied().step_by(SAMPLED));
-        if vote(&bands, size.height, LEAST_VOTES / SAMPLED as u32).is_empty() {
-            return None;
-        }
+        bands = hashed(past, hashes, columns.iter().copied().step_by(SAMPLED));
     }
     let sampled: Vec<u32> = bands.iter().map(|band| band.column).collect();
-    bands.extend(hashed(past, columns.into_iter().filter(|column| sampled.binary_search(column).is_err())));
+    let others = columns.into_iter().filter(|column| sampled.binary_search(column).is_err());
+    if !bands.is_empty() && vote(&bands, size.height, LEAST_VOTES / SAMPLED as u32).is_empty() {
+        others.for_each(|column| hashes.forget(column));
+        return None;
+    }
+    bands.extend(hashed(past, hashes, others));
     bands.sort_unstable_by_key(|band| band.column);
     let distances = vote(&bands, size.height, LEAST_VOTES);
     if distances.is_empty() {
@@ -119,13 +123,17 @@ struct Band {
 
 /// Hashes the rows of columns of tiles. Goes from tile to tile of a row of tiles, and then to the next row of them: a
 /// whole column of the surface lies in more pages than a processor has at hand.
-fn hashed(past: Past<'_>, columns: impl Iterator<Item = u32>) -> Vec<Band> {
+fn hashed(past: Past<'_>, hashes: &mut Hashes, columns: impl Iterator<Item = u32>) -> Vec<Band> {
+    let size = past.content.size();
     let mut bands: Vec<Band> = columns.map(|column| Band::new(past, column)).collect();
-    for row in 0..tiles::rows(past.content.size()) {
+    for row in 0..tiles::rows(size) {
         for band in &mut bands {
             let rows = (row * TILE).max(band.top)..((row + 1) * TILE).min(band.bottom);
-            rows.for_each(|y| band.row(past, y));
+            rows.for_each(|y| band.row(past, hashes, y));
         }
+    }
+    for band in &bands {
+        hashes.set(size, band.column, band.top, &band.new);
     }
     bands
 }
@@ -144,9 +152,10 @@ impl Band {
     }
 
     /// Hashes row `y`, the one below the last.
-    fn row(&mut self, past: Past<'_>, y: u32) {
-        let new = hash(tiles::piece(past.content, self.column, y));
-        let old = if past.changed(self.column, y) { hash(past.piece(self.column, y)) } else { new };
+    fn row(&mut self, past: Past<'_>, hashes: &Hashes, y: u32) {
+        let old = hashes.get(self.column, y).unwrap_or_else(|| hash(past.piece(self.column, y)));
+        let changed = past.changed(self.column, y);
+        let new = if changed { hash(tiles::piece(past.content, self.column, y)) } else { old };
         self.old.push(old);
         self.new.push(new);
     }
@@ -218,7 +227,7 @@ fn vote(bands: &[Band], height: u32, least: u32) -> Vec<i32> {
 }
 
 /// Hashes a row of a tile. Long input costs XXH3 a slow start, which two halves of a row do without.
-fn hash(row: &[u8]) -> u64 {
+pub(crate) fn hash(row: &[u8]) -> u64 {
     match row.split_at_checked(128) {
         Some((left, right)) if right.len() <= 128 => {
             xxh3_64(left).wrapping_mul(3) ^ xxh3_64(right).rotate_left(17)
