@@ -7,7 +7,7 @@
 //!
 //! The one invariant: nothing that was loaded twice is taken to be the same. What is found to differ is copied, and
 //! only the copy is judged.
-#![expect(unsafe_code, reason = "bytes that are atomic are loaded as words that are")]
+#![expect(unsafe_code, reason = "bytes that are atomic are loaded as words that are, and fetched ahead")]
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -25,6 +25,8 @@ pub(crate) fn differing(memory: &[AtomicU8], own: &[u8], grain: usize) -> Option
     }
     // From front to back alone: memory that is read backwards is not fetched ahead.
     for (index, (words, own)) in words.chunks(BLOCK).zip(own_words.chunks(BLOCK)).enumerate() {
+        fetch_ahead(words.as_ptr().cast());
+        fetch_ahead(own.as_ptr().cast());
         if words_differ(words, own) {
             (first, last) = (first.min(behind_block(index)), behind_block(index + 1));
         }
@@ -56,6 +58,21 @@ fn split(memory: &[AtomicU8]) -> (&[AtomicU8], &[AtomicU64], &[AtomicU8]) {
     unsafe { memory.align_to() }
 }
 
+/// Asks for the block that is [`AHEAD`] of this one. Processors look ahead by themselves, but not into the next page,
+/// and a row of pixels is two of them: from memory, 8.3 MB are compared in 1.3 ms in place of 1.6.
+#[cfg(target_arch = "x86_64")]
+fn fetch_ahead(block: *const u8) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+
+    for line in (0..BLOCK * size_of::<u64>()).step_by(LINE) {
+        // SAFETY: it reads nothing, and what is at the address, if anything, does not matter.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(block.wrapping_add(AHEAD + line).cast()) };
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn fetch_ahead(_: *const u8) {}
+
 fn words_differ(memory: &[AtomicU64], own: &[[u8; 8]]) -> bool {
     let words = memory.iter().zip(own);
     words.fold(0, |any, (word, own)| any | word.load(Ordering::Relaxed) ^ u64::from_ne_bytes(*own)) != 0
@@ -71,6 +88,12 @@ fn copy_bytes(memory: &[AtomicU8], into: &mut [u8]) {
 
 /// Words that are compared before it is asked whether any differs.
 const BLOCK: usize = 32;
+
+/// How far ahead memory is fetched, and how much of it at once, in bytes.
+#[cfg(target_arch = "x86_64")]
+const AHEAD: usize = 1024;
+#[cfg(target_arch = "x86_64")]
+const LINE: usize = 64;
 
 #[cfg(test)]
 mod tests {

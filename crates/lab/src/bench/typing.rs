@@ -94,10 +94,11 @@ impl Trouble {
     }
 }
 
-const TROUBLES: [Trouble; 7] = [
+const TROUBLES: [Trouble; 8] = [
     Trouble::NONE,
     Trouble { name: "typing, single", percent: 1.0, loss: Loss::Independent(0.01), ..Trouble::NONE },
     Trouble { name: "typing, single", percent: 3.0, loss: Loss::Independent(0.03), ..Trouble::NONE },
+    Trouble { name: "typing, single", percent: 5.0, loss: Loss::Independent(0.05), ..Trouble::NONE },
     Trouble { name: "typing, gemodel", percent: 1.95, loss: GEMODEL, ..Trouble::NONE },
     Trouble { name: "typing, jitter", jitter: Duration::from_millis(20), ..Trouble::NONE },
     Trouble { name: "typing, reordered", reorder: REORDER, ..Trouble::NONE },
