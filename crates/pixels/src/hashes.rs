@@ -1,8 +1,8 @@
 //! Hashes of rows of tiles, kept from one search for what has scrolled to the next.
 //!
 //! What the one finds new is what the other finds old, so each row is hashed once. This does not hash, and does not see
-//! what changes: whoever looks for something says of every row that has changed since the last time what it is now, or
-//! that nobody knows.
+//! what changes: the search says of every row that has changed since the last time what it is now, or that it is not
+//! known.
 //!
 //! The one invariant: a hash is that of the row in the content of the last update, or unknown. One that is wrong makes
 //! a search find less or something useless, never a wrong update.

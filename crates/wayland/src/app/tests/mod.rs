@@ -544,7 +544,7 @@ fn damage_is_not_mapped_by_a_viewport_that_is_destroyed() {
     assert_eq!(rig.connection.surfaces[&surface].shape.destination, None);
 }
 
-/// Its library names no surface then, over which foot 1.13 ends by a signal; keys behind it are nobody's.
+/// Its library names no surface then, over which foot 1.13 ends by a signal; keys behind it are for no window.
 #[test]
 fn regression_a_focus_that_comes_to_a_destroyed_window_is_not_told() {
     let mut rig = Rig::new();
