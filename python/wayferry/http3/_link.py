@@ -13,13 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakValueDictionary
 
-from wayferry.http3.errors import ErrorCode, ProtocolError
+from wayferry.http3.errors import ErrorCode, GoingAway, ProtocolError
 from wayferry.quic import ConnectionClosed, QuicError, StreamReset, _native
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from wayferry.quic import Connection, ReceiveStream, SendStream
+    from wayferry.quic import BiStream, Connection, ReceiveStream, SendStream
 
 __all__ = ["CHUNK", "FIELDS", "Link"]
 
@@ -27,7 +27,7 @@ __all__ = ["CHUNK", "FIELDS", "Link"]
 class Refusable(Protocol):
     """A request that the server may not want any more."""
 
-    def refuse(self) -> None:
+    def _refuse(self) -> None:
         """The server takes no more requests, and this one is among them."""
 
 
@@ -85,6 +85,14 @@ class Link:
         """The reason of an end that operations met."""
         broken = self.error
         return error if broken is None else ProtocolError(broken.code, broken.text)
+
+    async def open(self) -> BiStream:
+        """A stream for a request, when the server permits one more. GoingAway: it takes no more requests.
+
+        Cancel-safe: a cancelled call has opened nothing.
+        """
+        connection = self.connection
+        return connection._both(await connection._open_bi.run(self._poll_open))
 
     async def go_away(self, first: int) -> None:
         """Tells the peer that no stream from number `first` on is taken."""
@@ -148,7 +156,14 @@ class Link:
         self.going = first
         if not self.is_server:
             for request in [request for number, request in self.requests.items() if number >= first]:
-                request.refuse()
+                request._refuse()
+            # Those who wait until they may open a stream.
+            self.connection._open_bi.wake()
+
+    def _poll_open(self) -> tuple[_native.SendStream, _native.ReceiveStream] | None:
+        if self.going is not None and self.error is None:
+            raise GoingAway
+        return self.connection._native.open_bi()
 
     async def _no_table(self, stream: ReceiveStream) -> None:
         """QPACK's encoder stream: without a dynamic table there is only its size to set, to 0."""

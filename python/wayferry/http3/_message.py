@@ -189,11 +189,12 @@ class Incoming:
 class Outgoing:
     """A message that is sent."""
 
-    __slots__ = ("_link", "_stream", "finished")
+    __slots__ = ("_link", "_refused", "_stream", "finished")
 
     def __init__(self, stream: SendStream, link: Link) -> None:
         self._stream = stream
         self._link = link
+        self._refused = False
         self.finished = False
 
     async def section(self, fields: Fields) -> None:
@@ -225,6 +226,12 @@ class Outgoing:
             self.finished = True
             self._stream.reset(code)
 
+    def refuse(self) -> None:
+        """The peer will not look at it: who writes is told, and who waits to."""
+        if not self.finished:
+            self._refused = True
+            self.reset(ErrorCode.REQUEST_CANCELLED)
+
     async def stopped(self) -> None:
         """Waits until the peer reads no more, or has all of it, or is gone."""
         with contextlib.suppress(QuicError):
@@ -238,6 +245,10 @@ class Outgoing:
             raise RequestStopped(stopped.code) from None
         except ConnectionClosed as closed:
             raise self._link.why(closed) from None
+        except ValueError:  # it was reset meanwhile
+            if self._refused:
+                raise GoingAway from None
+            raise
 
 
 def malformed(text: str) -> ProtocolError:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from wayferry import __version__
 from wayferry.http3 import _url
 from wayferry.http3._link import Link
-from wayferry.http3.errors import ErrorCode, GoingAway, RequestStopped
+from wayferry.http3.errors import ErrorCode, RequestStopped
 from wayferry.http3.exchange import Exchange, Opening
 from wayferry.http3.headers import Fields, HeaderInput, encoded
 from wayferry.http3.response import Response
@@ -212,16 +212,10 @@ class Client:
 
         async def start() -> Exchange:
             link = self._link
-            if link.going is not None and link.error is None:
-                raise GoingAway
             try:
-                stream = await link.connection.open_bi()
+                stream = await link.open()
             except ConnectionClosed as closed:
                 raise link.why(closed) from None
-            if link.going is not None and stream.send.id >= link.going:
-                stream.reset(ErrorCode.REQUEST_CANCELLED)
-                stream.stop(ErrorCode.REQUEST_CANCELLED)
-                raise GoingAway
             exchange = Exchange(stream, link, method.upper())
             try:
                 await exchange._begin(fields, body)

@@ -36,7 +36,7 @@ class Exchange:
     reads no more, after which the answer may still come.
     """
 
-    __slots__ = ("_head", "_incoming", "_method", "_outgoing", "interim")
+    __slots__ = ("__weakref__", "_head", "_incoming", "_method", "_outgoing", "interim")
 
     def __init__(self, stream: BiStream, link: Link, method: str) -> None:
         self._incoming = Incoming(stream.receive, link, "response")
@@ -45,7 +45,7 @@ class Exchange:
         self._head: Head | None = None
         self.interim: list[Head] = []
         """Interim answers (status 1xx) that came before the final one, at most 32."""
-        link.requests[stream.id] = self._incoming
+        link.requests[stream.id] = self
 
     @property
     def trailers(self) -> Headers:
@@ -135,6 +135,11 @@ class Exchange:
             if content is not None:
                 await self._outgoing.data(content)
                 await self._outgoing.finish()
+
+    def _refuse(self) -> None:
+        """The server takes no more requests, and has not looked at this one: what waits raises GoingAway."""
+        self._outgoing.refuse()
+        self._incoming.refuse()
 
     def _status(self, pseudo: dict[str, bytes]) -> int:
         text = pseudo.get(":status", b"")
