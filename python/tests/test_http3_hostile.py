@@ -150,6 +150,8 @@ REQUESTS: list[tuple[bytes, ErrorCode, bool]] = [
     (headers((b":method", b"GET /x HTTP/1.1"), *GET[1:]), ErrorCode.MESSAGE_ERROR, False),
     (headers(*GET[:3], (b":path", b"/a b")), ErrorCode.MESSAGE_ERROR, False),
     (headers(*GET, (b":protocol", b"websocket")), ErrorCode.MESSAGE_ERROR, False),
+    (headers((b":method", b"CONNECT"), *GET[1:]), ErrorCode.MESSAGE_ERROR, False),
+    (headers((b":method", b"CONNECT")), ErrorCode.MESSAGE_ERROR, False),
     (headers(*GET, (b"Upper", b"x")), ErrorCode.MESSAGE_ERROR, False),
     (headers(*GET, (b"a", b"x\r\nb: y")), ErrorCode.MESSAGE_ERROR, False),
     (headers(*GET, (b"transfer-encoding", b"chunked")), ErrorCode.MESSAGE_ERROR, False),
@@ -224,6 +226,35 @@ async def test_regression_a_client_that_left_gave_its_place_away_with_its_reques
         assert len(server._links) == 1
         goes_on.set()
         await until(lambda: not server._links)
+
+
+# RFC 9220 §3, and RFC 9114 §4.4 for the last.
+NOT_SPOKEN: list[list[tuple[bytes, bytes]]] = [
+    [(b":method", b"CONNECT"), *GET[1:], (b":protocol", b"connect-udp")],
+    [(b":method", b"CONNECT"), *GET[1:], (b":protocol", b"webtransport")],
+    [(b":method", b"CONNECT"), (b":authority", b"elsewhere:25")],
+]
+
+
+@pytest.mark.parametrize("fields", NOT_SPOKEN)
+def test_regression_an_unknown_protocol_was_called_malformed(fields: list[tuple[bytes, bytes]]) -> None:
+    asked: list[str] = []
+
+    async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        asked.append(scope["type"])
+
+    @asynchronous
+    async def test() -> None:
+        async with served(app) as server, raw_client(server) as client:
+            stream = await client.open_bi()
+            await stream.write(headers(*fields))
+            reader, receive = _native.Http3Reader("response", 1 << 16), stream.receive
+            told: Any = await receive._line.run(lambda: reader.poll(receive._native, 1 << 16))
+            assert told[0] == {":status": b"501"}
+            assert await stream.stopped() == ErrorCode.NO_ERROR
+        assert not asked
+
+    test()
 
 
 def test_a_request_whose_headers_do_not_come(monkeypatch: pytest.MonkeyPatch) -> None:

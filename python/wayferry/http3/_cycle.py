@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wayferry.http3.asgi import App
     from wayferry.http3.headers import Fields
 
-__all__ = ["Cycle", "Disconnected", "checked_fields", "date"]
+__all__ = ["Cycle", "Disconnected", "checked_fields", "date", "refuse"]
 
 
 class Disconnected(OSError):
@@ -171,6 +171,12 @@ def checked_fields(headers: Any) -> Fields:
         if name not in OF_CONNECTIONS:
             fields.append((name, value.strip(b" \t")))
     return fields
+
+
+async def refuse(incoming: Incoming, outgoing: Outgoing, status: int) -> None:
+    """Answers what is not for the application."""
+    await outgoing.whole([(b":status", b"%d" % status), (b"content-length", b"0"), (b"date", date())], b"")
+    incoming.stop(ErrorCode.NO_ERROR)
 
 
 def date() -> bytes:

@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import unquote
 
-from wayferry.http3._cycle import Cycle
+from wayferry.http3._cycle import Cycle, refuse
 from wayferry.http3._lifespan import Lifespan
 from wayferry.http3._link import Link
 from wayferry.http3._message import Incoming, Outgoing, Section
+from wayferry.http3._scope import Malformed, protocol_of, scope_of
 from wayferry.http3._socket import Socket
 from wayferry.http3.errors import ErrorCode
 from wayferry.quic import Config, Connection, QuicError, Retry, ServerTls
@@ -242,7 +242,12 @@ class Server:
         outgoing = Outgoing(stream.send, link)
         try:
             section = await incoming.section(PATIENCE)
-            scope = self._scope(link, incoming, section)
+            protocol = protocol_of(section[0], incoming.malformed)
+            if protocol not in ("http", "websocket"):
+                # RFC 9220 §3.
+                await refuse(incoming, outgoing, 501)
+                return
+            scope = self._scope(link, section, incoming.malformed)
             incoming.expect_length(section[1])
         except TimeoutError:
             outgoing.reset(ErrorCode.REQUEST_INCOMPLETE)
@@ -251,62 +256,21 @@ class Server:
         except QuicError as error:
             outgoing.reset(getattr(error, "code", ErrorCode.REQUEST_CANCELLED))
             return
-        if scope["type"] == "websocket":
+        if protocol == "websocket":
             await Socket(incoming, outgoing).run(self._app, scope)
             return
         incoming.look()
         cycle = Cycle(incoming, outgoing, scope["method"], section[1])
         await cycle.run(self._app, scope)
 
-    def _scope(self, link: Link, incoming: Incoming, section: Section) -> dict[str, Any]:
+    def _scope(self, link: Link, section: Section, malformed: Malformed) -> dict[str, Any]:
         """What ASGI calls a connection: one request."""
-        pseudo, fields = section
-        method, path = pseudo.get(":method", b""), pseudo.get(":path", b"")
-        hosts = {value for name, value in fields if name == b"host"}
-        hosts |= {pseudo[":authority"]} if ":authority" in pseudo else set()
-        if len(hosts) != 1 or b"" in hosts:
-            raise incoming.malformed("a request to no host, or to several")
-        if ":protocol" in pseudo and method != b"CONNECT":
-            raise incoming.malformed("a protocol that is not connected to")
-        headers = [(b"host", hosts.pop()), *(field for field in fields if field[0] != b"host")]
-        cookies = [value for name, value in fields if name == b"cookie"]
-        if len(cookies) > 1:
-            # They are split for the sake of compression (RFC 9114 §4.2.1).
-            headers = [field for field in headers if field[0] != b"cookie"]
-            headers.append((b"cookie", b"; ".join(cookies)))
-        if not method or not path or not pseudo.get(":scheme") or not (path[:1] == b"/" or path == b"*"):
-            raise incoming.malformed("a request without method, scheme or path")
-        raw_path, _, query = path.partition(b"?")
-        scope = {
-            "asgi": {"version": "3.0", "spec_version": "2.4"},
-            "http_version": "3",
-            "path": unquote(raw_path.decode("latin-1")),
-            "raw_path": raw_path,
-            "query_string": query,
+        return {
+            **scope_of(section, malformed),
             "root_path": self._root_path,
-            "headers": headers,
             "client": link.connection.remote_addr,
             "server": self.local_addr,
             "state": self._lifespan.state.copy(),
-        }
-        if method == b"CONNECT":
-            if pseudo.get(":protocol") != b"websocket":
-                raise incoming.malformed("a CONNECT for something else than WebSocket")
-            asked = b",".join(value for name, value in fields if name == b"sec-websocket-protocol")
-            subprotocols = [name.strip() for name in asked.decode("latin-1").split(",") if name.strip()]
-            return {
-                **scope,
-                "type": "websocket",
-                "scheme": "wss",
-                "subprotocols": subprotocols,
-                "extensions": {},
-            }
-        return {
-            **scope,
-            "type": "http",
-            "method": method.decode("latin-1"),
-            "scheme": pseudo[":scheme"].decode("latin-1"),
-            "extensions": {"http.response.trailers": {}},
         }
 
     def _spawn(self, work: Coroutine[Any, Any, None], group: set[asyncio.Task[None]]) -> asyncio.Task[None]:
