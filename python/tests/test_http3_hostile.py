@@ -257,6 +257,28 @@ def test_regression_an_unknown_protocol_was_called_malformed(fields: list[tuple[
     test()
 
 
+def test_regression_a_burst_of_clients_passed_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asgi, "CLIENTS", 2)
+
+    @asynchronous
+    async def test() -> None:
+        async with served() as server, contextlib.AsyncExitStack() as stack:
+            arrival = server._server._arrival
+            tell, arrival.set = arrival.set, lambda: None  # type: ignore[method-assign]  # held back
+            clients = [
+                await stack.enter_async_context(raw_client(server, None, quic.Config(idle_timeout=None)))
+                for _ in range(5)
+            ]
+            await until(lambda: len(server._server._backlog) == 5)
+            arrival.set = tell  # type: ignore[method-assign]  # held back
+            arrival.set()
+            for client in clients[2:]:
+                await ends(client, ErrorCode.EXCESSIVE_LOAD)
+            assert len(server._links) == 2
+
+    test()
+
+
 def test_a_request_whose_headers_do_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asgi, "PATIENCE", 0.05)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wayferry.http3._cycle import Cycle, refuse
@@ -14,7 +15,7 @@ from wayferry.http3._message import Incoming, Outgoing, Section
 from wayferry.http3._scope import Malformed, protocol_of, scope_of
 from wayferry.http3._socket import Socket
 from wayferry.http3.errors import ErrorCode
-from wayferry.quic import Config, Connection, QuicError, Retry, ServerTls
+from wayferry.quic import Config, QuicError, Retry, ServerTls
 from wayferry.quic import Server as QuicServer
 from wayferry.quic import serve as serve_quic
 from wayferry.quic._coming import Coming
@@ -206,36 +207,38 @@ class Server:
             if len(self._links) >= CLIENTS:
                 connection._close_called = True
                 connection._native.close(ErrorCode.EXCESSIVE_LOAD, b"too many clients")
-            else:
-                self._spawn(self._serve(connection), self._tasks)
+                continue
+            link = Link(connection, is_server=True)
+            # Counted now: many may come before the first task begins.
+            self._links[link] = 0
+            task = self._spawn(self._serve(link), self._tasks)
+            task.add_done_callback(partial(self._leave, link))
 
-    async def _serve(self, connection: Connection) -> None:
+    def _leave(self, link: Link, _: object) -> None:
+        del self._links[link]
+
+    async def _serve(self, link: Link) -> None:
         """Takes one client's requests, as many at a time as it may have under way."""
-        link = Link(connection, is_server=True)
         room = asyncio.Semaphore(self._room)
         link.start()
-        self._links[link] = 0
         requests: set[asyncio.Task[None]] = set()
-        try:
-            # How clients leave is theirs to choose.
-            with contextlib.suppress(QuicError):
-                async for stream in connection.accept_bi():
-                    if self._closing or len(self._requests) >= REQUESTS:
-                        stream.reset(ErrorCode.REQUEST_REJECTED)
-                        stream.stop(ErrorCode.REQUEST_REJECTED)
-                        continue
-                    self._links[link] = stream.id + 4
-                    # An application goes on with a request that the client has taken back.
-                    await room.acquire()
-                    request = self._spawn(self._answer(link, stream), self._requests)
-                    requests.add(request)
-                    request.add_done_callback(requests.discard)
-                    request.add_done_callback(lambda _: room.release())
-            # Until then its place is no other's.
-            while requests:
-                await asyncio.wait(requests)
-        finally:
-            del self._links[link]
+        # How clients leave is theirs to choose.
+        with contextlib.suppress(QuicError):
+            async for stream in link.connection.accept_bi():
+                if self._closing or len(self._requests) >= REQUESTS:
+                    stream.reset(ErrorCode.REQUEST_REJECTED)
+                    stream.stop(ErrorCode.REQUEST_REJECTED)
+                    continue
+                self._links[link] = stream.id + 4
+                # An application goes on with a request that the client has taken back.
+                await room.acquire()
+                request = self._spawn(self._answer(link, stream), self._requests)
+                requests.add(request)
+                request.add_done_callback(requests.discard)
+                request.add_done_callback(lambda _: room.release())
+        # Until then its place is no other's.
+        while requests:
+            await asyncio.wait(requests)
 
     async def _answer(self, link: Link, stream: BiStream) -> None:
         incoming = Incoming(stream.receive, link, "request")
