@@ -459,6 +459,16 @@ async def test_a_target_has_to_be_one() -> None:
 
 
 @asynchronous
+async def test_regression_control_characters_in_a_target_were_sent() -> None:
+    async with served() as server, client_of(server) as client:
+        for character in ("\0", "\x01", "\t", "\r\n", "\x1f", "\x7f"):
+            with pytest.raises(ValueError, match=r"^target: .* has characters that a URL has not"):
+                await client.get(f"/a{character}b")
+            with pytest.raises(ValueError, match=r"^url: .* has control characters"):
+                await http3.get(f"{url_of(server)}/a{character}b", tls=CLIENT_TLS)
+
+
+@asynchronous
 async def test_a_server_that_is_none_of_http3() -> None:
     tls = quic.ServerTls(*quic.self_signed([HOST]), alpn=["other"])
     async with quic.serve(HOST, 0, tls=tls) as server:

@@ -27,6 +27,8 @@ def split(url: str) -> Url:
     """
     if not isinstance(url, str):
         raise TypeError(f"a URL is a str, not {type(url).__name__}")
+    if any(character < " " or character == "\x7f" for character in url):
+        raise ValueError(f"url: {url!r} has control characters")
     parts = urlsplit(url)
     if parts.scheme != "https" or not parts.hostname:
         hint = "; HTTP/3 is always encrypted" if parts.scheme == "http" else ""
@@ -52,8 +54,10 @@ def check_target(target: str) -> None:
         raise ValueError(
             f"a target is a path and begins with /, unlike {target!r}; the host is the connection's"
         )
-    if not target.isascii() or " " in target:
-        raise ValueError(f"{target!r} has characters that a URL has not: urllib.parse.quote() makes it one")
+    if not all("!" <= character <= "~" for character in target):
+        raise ValueError(
+            f"target: {target!r} has characters that a URL has not: urllib.parse.quote() makes it one"
+        )
 
 
 SAFE = "/:@!$&'()*+,;=~%-._"
