@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import wsproto.events as ws
 from http3_support import frame, raw_client, served
-from support import asynchronous, until
+from support import asynchronous, rounds, until
 from wsproto.connection import Connection, ConnectionType
 
 from wayferry import quic
-from wayferry.http3 import _websocket
+from wayferry.http3 import _budget, _socket, _websocket, asgi
 from wayferry.quic import _native
 
 CONNECT = [
@@ -163,6 +163,7 @@ async def test_a_client_that_leaves_is_a_disconnect() -> None:
             left = leave(browser.stream)
             if left is not None:
                 await left
+            # Mypy knows no defaults of a lambda.
             await until(lambda number=number: len(ends) == number)  # type: ignore[misc]
     assert [end["code"] for end in ends] == [1006, 1006]
 
@@ -217,3 +218,136 @@ def test_messages_are_read_however_they_are_cut() -> None:
                 events.append(event)
         message, close = _websocket.Message, _websocket.Close(1005, "")
         assert events == [message("one"), _websocket.Ping(b"?"), message(b"two"), close]
+
+
+def frame_of(length: int) -> bytes:
+    """What a client's message of `length` bytes begins with."""
+    return b"\x82" + bytes([0x80 | 127]) + length.to_bytes(8) + bytes(4)
+
+
+@pytest.fixture
+def sockets(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The server's ends of the WebSockets of a test; 256 KiB may be unfinished."""
+    made: list[Any] = []
+
+    class Recorded(_socket.Socket):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            made.append(self)
+
+    monkeypatch.setattr(asgi, "Socket", Recorded)
+    monkeypatch.setattr(_budget, "LIMIT", 256 << 10)
+    monkeypatch.setattr(_budget, "FREE", 16 << 10)
+    return made
+
+
+@asynccontextmanager
+async def several(app: Any, count: int) -> AsyncIterator[list[Browser]]:
+    """So many WebSockets on one connection, which `app` has accepted."""
+    async with served(app) as server, raw_client(server) as connection:
+        browsers = []
+        for _ in range(count):
+            stream = await connection.open_bi()
+            await stream.write(frame(1, _native.http3_section(CONNECT, None)))
+            browsers.append(Browser(stream))
+            await browsers[-1].told()
+        yield browsers
+
+
+def test_regression_unfinished_messages_of_one_client_had_no_common_bound(sockets: list[Any]) -> None:
+    sizes: list[int] = []
+
+    async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        await send({"type": "websocket.accept"})
+        while "bytes" in (message := await receive()) or message["type"] == "websocket.connect":
+            if message.get("bytes") is not None:
+                sizes.append(len(message["bytes"]))
+                await send({"type": "websocket.send", "text": "thanks"})
+
+    def kept() -> int:
+        return sum(len(socket._reader._held) + socket._reader._size for socket in sockets)
+
+    @asynchronous
+    async def test() -> None:
+        length, count = 300_000, 8
+        async with several(app, count) as browsers:
+            for browser in browsers:
+                await browser.stream.write(frame(0, frame_of(length)) + frame(0, bytes(length - 1)))
+            await until(lambda: kept() > 256 << 10)
+            await rounds(200)
+            assert kept() <= (256 << 10) + length + count * ((16 << 10) + (64 << 10))
+            for browser in browsers:
+                await browser.stream.write(frame(0, b"\0"))
+            for browser in browsers:
+                assert (await browser.next()).data == "thanks"
+            assert sizes == [length] * count
+            assert sockets[0]._share._budget.used == 0
+
+    test()
+
+
+def test_small_messages_come_beside_large_ones_that_wait(sockets: list[Any]) -> None:
+    @asynchronous
+    async def test() -> None:
+        async with several(echo, 3) as browsers:
+            for browser in browsers[:2]:
+                await browser.stream.write(frame(0, frame_of(10 << 20)) + frame(0, bytes(200 << 10)))
+            await until(lambda: sockets[0]._share._budget.used > 256 << 10)
+            for _ in range(5):
+                await browsers[2].send(ws.TextMessage("small"))
+                assert (await browsers[2].next()).data == "small"
+
+    test()
+
+
+def test_a_client_whose_messages_do_not_move_on_is_told_to_try_later(
+    sockets: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_budget, "PATIENCE", 0.05)
+
+    @asynchronous
+    async def test() -> None:
+        async with several(echo, 4) as browsers:
+            for browser in browsers:
+                await browser.stream.write(frame(0, frame_of(10 << 20)) + frame(0, bytes(200 << 10)))
+            told = [asyncio.create_task(browser.next()) for browser in browsers]
+            done, _ = await asyncio.wait(told, return_when=asyncio.FIRST_COMPLETED)
+            assert {task.result().code for task in done} == {1013}
+            for task in told:
+                task.cancel()
+
+    test()
+
+
+def test_room_is_given_in_order_and_a_wait_that_is_given_up_leaves_no_trace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_budget, "LIMIT", 100)
+    monkeypatch.setattr(_budget, "FREE", 10)
+
+    @asynchronous
+    async def test() -> None:
+        budget = _budget.Budget()
+        first, second, third, small = (budget.share() for _ in range(4))
+        for share in (first, second, third):
+            share.keep(60)
+        small.keep(10)
+        assert budget.used == 150
+        await first.more()
+        await small.more()
+        waiting = [asyncio.create_task(share.more()) for share in (second, third)]
+        await rounds(2)
+        waiting[0].cancel()
+        await rounds(2)
+        assert [task.done() for task in waiting] == [True, False]
+        first.keep(70)
+        await rounds(2)
+        assert not waiting[1].done()
+        first.keep(0)
+        await waiting[1]
+        for share in (second, third, small):
+            share.keep(0)
+        assert budget.used == 0
+        assert not budget._waiting
+
+    test()

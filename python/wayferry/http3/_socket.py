@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from wayferry.http3._budget import Full
 from wayferry.http3._cycle import Disconnected, checked_fields, date
 from wayferry.http3._websocket import (
     ABNORMAL,
+    TRY_AGAIN_LATER,
     Close,
     Message,
     Ping,
@@ -25,6 +27,7 @@ from wayferry.http3.errors import ErrorCode
 from wayferry.quic import QuicError
 
 if TYPE_CHECKING:
+    from wayferry.http3._budget import Share
     from wayferry.http3._message import Incoming, Outgoing
     from wayferry.http3.asgi import App
 
@@ -34,12 +37,14 @@ __all__ = ["Socket"]
 class Socket:
     """The application's `receive` and `send` for one WebSocket."""
 
-    __slots__ = ("_accepted", "_asked", "_end", "_incoming", "_outgoing", "_reader")
+    __slots__ = ("_accepted", "_asked", "_end", "_incoming", "_outgoing", "_reader", "_share")
 
-    def __init__(self, incoming: Incoming, outgoing: Outgoing) -> None:
+    def __init__(self, incoming: Incoming, outgoing: Outgoing, share: Share) -> None:
         self._incoming = incoming
         self._outgoing = outgoing
         self._reader = Reader()
+        self._share = share
+        """Room for messages that are not whole."""
         self._asked = False
         """Whether the application knows of the client."""
         self._accepted = False
@@ -60,6 +65,7 @@ class Socket:
             if self._end is None:
                 await self._close(1011, "")
         finally:
+            self._share.keep(0)
             self._outgoing.reset(ErrorCode.INTERNAL_ERROR)
             self._incoming.stop(ErrorCode.NO_ERROR)
 
@@ -72,22 +78,31 @@ class Socket:
             while self._end is None:
                 event = self._reader.next()
                 if isinstance(event, Message):
+                    self._share.keep(self._reader.kept)
                     name, other = ("text", "bytes") if isinstance(event.data, str) else ("bytes", "text")
                     return {"type": "websocket.receive", name: event.data, other: None}
                 if isinstance(event, Ping):
                     await self._outgoing.data(pong_frame(event.data))
                 elif isinstance(event, Close):
                     await self._close(event.code, event.reason)
-                elif data := await self._incoming.data():
+                elif data := await self._more():
                     self._reader.give(data)
                 else:
                     await self._close(ABNORMAL, "")
+        except Full:
+            await self._close(TRY_AGAIN_LATER, "too much is unfinished")
         except WebSocketError as error:
             await self._close(error.code, error.text)
         except QuicError:
             self._end = self._end or Close(ABNORMAL, "")
         assert self._end is not None
         return {"type": "websocket.disconnect", "code": self._end.code, "reason": self._end.reason}
+
+    async def _more(self) -> bytes:
+        """What comes next, once there is room for it; it waits with the client until then."""
+        self._share.keep(self._reader.kept)
+        await self._share.more()
+        return await self._incoming.data()
 
     async def send(self, message: dict[str, Any]) -> None:
         kind = message["type"]

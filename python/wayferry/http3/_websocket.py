@@ -72,6 +72,11 @@ class Reader:
         self._pieces: list[bytes] = []
         self._size = 0
 
+    @property
+    def kept(self) -> int:
+        """Bytes that are kept of what is not whole."""
+        return len(self._held) + self._size
+
     def give(self, data: bytes) -> None:
         """Adds what came."""
         self._held += data
@@ -194,6 +199,8 @@ def _frame(kind: int, payload: bytes) -> bytes:
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 # RFC 6455 §7.4.1.
 PROTOCOL_ERROR, NO_CODE, ABNORMAL, NO_TEXT, TOO_BIG = 1002, 1005, 1006, 1007, 1009
+TRY_AGAIN_LATER = 1013
+"""IANA's registry of close codes has it."""
 CONTROL_MAX = 125
 
 MESSAGE = 16 << 20

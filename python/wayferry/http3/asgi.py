@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from wayferry.http3._budget import Budget
 from wayferry.http3._cycle import Cycle, refuse
 from wayferry.http3._lifespan import Lifespan
 from wayferry.http3._link import Link
@@ -219,7 +220,7 @@ class Server:
 
     async def _serve(self, link: Link) -> None:
         """Takes one client's requests, as many at a time as it may have under way."""
-        room = asyncio.Semaphore(self._room)
+        room, budget = asyncio.Semaphore(self._room), Budget()
         link.start()
         requests: set[asyncio.Task[None]] = set()
         # How clients leave is theirs to choose.
@@ -232,7 +233,7 @@ class Server:
                 self._links[link] = stream.id + 4
                 # An application goes on with a request that the client has taken back.
                 await room.acquire()
-                request = self._spawn(self._answer(link, stream), self._requests)
+                request = self._spawn(self._answer(link, stream, budget), self._requests)
                 requests.add(request)
                 request.add_done_callback(requests.discard)
                 request.add_done_callback(lambda _: room.release())
@@ -240,7 +241,7 @@ class Server:
         while requests:
             await asyncio.wait(requests)
 
-    async def _answer(self, link: Link, stream: BiStream) -> None:
+    async def _answer(self, link: Link, stream: BiStream, budget: Budget) -> None:
         incoming = Incoming(stream.receive, link, "request")
         outgoing = Outgoing(stream.send, link)
         try:
@@ -260,7 +261,7 @@ class Server:
             outgoing.reset(getattr(error, "code", ErrorCode.REQUEST_CANCELLED))
             return
         if protocol == "websocket":
-            await Socket(incoming, outgoing).run(self._app, scope)
+            await Socket(incoming, outgoing, budget.share()).run(self._app, scope)
             return
         incoming.look()
         cycle = Cycle(incoming, outgoing, scope["method"], section[1])
