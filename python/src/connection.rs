@@ -5,16 +5,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use wayferry_net::endpoint::web::{Head, Request};
 use wayferry_net::endpoint::{self, Failure};
 
 use crate::address::{Address, pair};
 use crate::buffer::contents;
+use crate::config::Config;
 use crate::connecting::Waiting;
 use crate::facts;
 use crate::failure::exception;
 use crate::guard::{self, Kept};
+use crate::http3::Http3Reader;
+use crate::listener::WebRequest;
 use crate::outgoing::owned;
 use crate::reactor::{Slot, Turns};
 use crate::receive::ReceiveStream;
@@ -207,6 +212,29 @@ impl Connection {
             // The program may end before the turn does.
             turns.end();
         })
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "from one place in the package")]
+    fn web_request(
+        &mut self,
+        py: Python<'_>,
+        send: &Bound<'_, SendStream>,
+        receive: &Bound<'_, ReceiveStream>,
+        reader: &Bound<'_, Http3Reader>,
+        path: String,
+        authority: String,
+        headers: Vec<(String, String)>,
+        config: &Bound<'_, Config>,
+    ) -> PyResult<WebRequest> {
+        let (mut send, mut receive) = (send.try_borrow_mut()?, receive.try_borrow_mut()?);
+        let Some(early) = reader.try_borrow_mut()?.rest() else {
+            return Err(PyValueError::new_err("the request is not all of what was begun to be read"));
+        };
+        let (head, config) = (Head { path, authority, headers }, &config.get().0);
+        let (send, receive) = (send.inner(), receive.inner());
+        let request =
+            self.known(py, |connection| Request::on(connection, (send, receive), head, &early, config))?;
+        Ok(WebRequest::new(Arc::clone(&self.turns), request.map_err(exception)?))
     }
 
     fn rebind(&mut self, py: Python<'_>, address: Address) -> PyResult<()> {

@@ -11,6 +11,7 @@ mod frames;
 mod huffman;
 mod table;
 
+use bytes::Bytes;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -75,6 +76,11 @@ impl Http3Reader {
 }
 
 impl Http3Reader {
+    /// What was read behind the last frame.
+    pub(crate) fn rest(&mut self) -> Option<Bytes> {
+        self.frames.rest()
+    }
+
     fn told(&self, py: Python<'_>, frame: Frame) -> PyResult<Py<PyAny>> {
         Ok(match frame {
             Frame::Data(pieces) => joined(py, &pieces)?.into_any().unbind(),

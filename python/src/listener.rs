@@ -158,7 +158,7 @@ pub(crate) struct WebRequest {
 }
 
 impl WebRequest {
-    fn new(turns: Arc<Turns>, request: Request) -> Self {
+    pub(crate) fn new(turns: Arc<Turns>, request: Request) -> Self {
         Self {
             turns,
             path: request.path().to_owned(),

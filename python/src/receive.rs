@@ -45,6 +45,11 @@ impl ReceiveStream {
         }
     }
 
+    /// The stream itself, for who takes it from Python.
+    pub(crate) fn inner(&mut self) -> &mut endpoint::ReceiveStream {
+        self.stream.inner()
+    }
+
     /// Makes the token ready now.
     pub(crate) fn wake(&self) {
         self.slot.wake();

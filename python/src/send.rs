@@ -79,6 +79,11 @@ impl SendStream {
         }
     }
 
+    /// The stream itself, for who takes it from Python.
+    pub(crate) fn inner(&mut self) -> &mut endpoint::SendStream {
+        self.stream.inner()
+    }
+
     fn writable(&self) -> PyResult<()> {
         guard::check()?;
         match (self.state, &self.failed) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
 from typing import Any
@@ -13,7 +14,7 @@ from programs import LIMIT, Site, is_present, stop
 from support import asynchronous, echo
 from test_interop import our_server, site
 
-from wayferry import quic
+from wayferry import http3, quic
 from wayferry.quic import webtransport
 
 __all__ = ["site"]
@@ -55,8 +56,11 @@ async def test_our_client_and_their_server(site: Site) -> None:
         await stop(running)
 
 
+@pytest.mark.parametrize("beside", ["quic", "http3"])
 @asynchronous
-async def test_their_client_and_our_server(site: Site) -> None:
+async def test_their_client_and_our_server(site: Site, beside: str) -> None:
+    """Beside raw QUIC, and beside an application."""
+
     async def serve(request: webtransport.Request) -> None:
         session = await request.accept()
         async with asyncio.TaskGroup() as group:
@@ -77,7 +81,13 @@ async def test_their_client_and_our_server(site: Site) -> None:
 
     failed: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _loop, context: failed.append(context))
-    async with our_server(site) as (server, _, _):
+    async with contextlib.AsyncExitStack() as stack:
+        server: quic.Server | http3.Server
+        if beside == "quic":
+            server, _, _ = await stack.enter_async_context(our_server(site))
+        else:
+            tls = quic.ServerTls(site.cert, site.key)
+            server = await stack.enter_async_context(http3.serve_asgi(none, web_peer.HOST, 0, tls=tls))
         server.route("/echo", serve)
         for path, status in ("/elsewhere", 404), ("/echo", 200):
             running = await program(
@@ -88,6 +98,10 @@ async def test_their_client_and_our_server(site: Site) -> None:
             assert json.loads(output) == {"status": status}
     # aioquic leaves without closing the session; a handler may be told so.
     assert all(_left(context.get("exception")) for context in failed), failed
+
+
+async def none(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    raise NotImplementedError(scope["type"])
 
 
 def _left(error: Any) -> bool:

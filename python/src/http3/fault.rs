@@ -20,4 +20,6 @@ pub(crate) const ID_ERROR: u64 = 0x108;
 pub(crate) const SETTINGS_ERROR: u64 = 0x109;
 pub(crate) const MISSING_SETTINGS: u64 = 0x10a;
 pub(crate) const MESSAGE_ERROR: u64 = 0x10e;
+/// Draft-ietf-webtrans-http3 §4.5.
+pub(crate) const BUFFERED_STREAM_REJECTED: u64 = 0x3994_bd84;
 pub(crate) const DECOMPRESSION_FAILED: u64 = 0x200;

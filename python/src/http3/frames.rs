@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 use bytes::{Buf, Bytes, BytesMut};
 
 use super::fault::{
-    EXCESSIVE_LOAD, FRAME_ERROR, FRAME_UNEXPECTED, Fault, ID_ERROR, MISSING_SETTINGS, SETTINGS_ERROR,
+    BUFFERED_STREAM_REJECTED, EXCESSIVE_LOAD, FRAME_ERROR, FRAME_UNEXPECTED, Fault, ID_ERROR,
+    MISSING_SETTINGS, SETTINGS_ERROR,
 };
 
 /// Which frames may come now.
@@ -82,6 +83,11 @@ impl Frames {
     /// Says that the section that came last is not all: another header section may come (RFC 9114 §4.1).
     pub(crate) fn expect_headers(&mut self) {
         self.phase = Phase::Headers;
+    }
+
+    /// What was given and has not been looked at. `None` within a frame.
+    pub(crate) fn rest(&mut self) -> Option<Bytes> {
+        (self.state == State::Head).then(|| self.take(self.input_len))
     }
 
     /// Whether the stream may end here.
@@ -189,6 +195,9 @@ impl Frames {
             }
             (PUSH_PROMISE, _) if self.from_server && self.phase != Phase::Control => {
                 return Err(Fault::new(ID_ERROR, "a push that was not allowed"));
+            }
+            (WEBTRANSPORT, Phase::Headers) => {
+                return Err(Fault::new(BUFFERED_STREAM_REJECTED, "a stream of a session that there is not"));
             }
             _ if is_unknown(kind) => State::Skip(length),
             _ => return Err(Fault::new(FRAME_UNEXPECTED, "a frame where it must not be")),
@@ -325,6 +334,8 @@ const GOAWAY: u64 = 0x7;
 const MAX_PUSH_ID: u64 = 0xd;
 /// CONTINUATION's number in HTTP/2.
 const HTTP2_LAST: u64 = 0x9;
+/// What a stream of a session begins with (draft-ietf-webtrans-http3 §4.3); the length is the session's number.
+const WEBTRANSPORT: u64 = 0x41;
 // RFC 9218 §7.
 const PRIORITY_UPDATE: u64 = 0xf0700;
 const PRIORITY_UPDATE_PUSH: u64 = 0xf0701;

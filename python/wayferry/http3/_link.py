@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 from wayferry.http3.errors import ErrorCode, GoingAway, ProtocolError
 from wayferry.quic import ConnectionClosed, QuicError, StreamReset, _native
+from wayferry.quic._accepting import Arrivals
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from wayferry.quic import BiStream, Connection, ReceiveStream, SendStream
 
 __all__ = ["CHUNK", "FIELDS", "Link"]
+
+
+T = TypeVar("T")
+Settings: TypeAlias = Sequence[tuple[int, int]]
+"""Settings of HTTP/3: names and values, which are numbers."""
 
 
 class Refusable(Protocol):
@@ -37,18 +43,28 @@ class Link:
     __slots__ = (
         "_control",
         "_kinds",
+        "_settings",
         "_tasks",
         "connection",
         "error",
         "going",
         "is_server",
+        "is_taken",
         "peer_limit",
         "requests",
+        "session_asked",
+        "settled",
     )
 
-    def __init__(self, connection: Connection, *, is_server: bool) -> None:
+    def __init__(self, connection: Connection, *, is_server: bool, settings: Settings = ()) -> None:
         self.connection = connection
         self.is_server = is_server
+        self.is_taken = False
+        """Whether a session of WebTransport has the connection: no more streams come here."""
+        self.session_asked = False
+        """Whether a client asked for one, and was not refused."""
+        self.settled = asyncio.Event()
+        """Set when the peer has sent its settings."""
         self.error: ProtocolError | None = None
         """What the peer did wrong."""
         self.going: int | None = None
@@ -60,6 +76,7 @@ class Link:
         self._control: SendStream | None = None
         self._kinds: set[int] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._settings = settings
 
     def start(self) -> None:
         """Sends the settings, and reads what the peer has to say besides requests."""
@@ -94,6 +111,16 @@ class Link:
         connection = self.connection
         return connection._both(await connection._open_bi.run(self._poll_open))
 
+    def accept(self) -> Arrivals[BiStream]:
+        """The streams that the peer opens both ways, until a session takes the connection."""
+        return Arrivals(self._take_bi)
+
+    def take(self) -> None:
+        """A session has the connection from now on."""
+        self.is_taken = True
+        self.connection._accept_bi.wake()
+        self.connection._accept_uni.wake()
+
     async def go_away(self, first: int) -> None:
         """Tells the peer that no stream from number `first` on is taken."""
         if self._control is not None:
@@ -105,6 +132,7 @@ class Link:
         settings = number(MAX_FIELD_SECTION_SIZE) + number(FIELDS)
         if self.is_server:
             settings += number(ENABLE_CONNECT_PROTOCOL) + number(1)
+        settings += b"".join(number(name) + number(value) for name, value in self._settings)
         control = await self.connection.open_uni()
         # Kept, as a stream that is dropped is reset.
         self._control = control
@@ -113,9 +141,23 @@ class Link:
     async def _sort(self) -> None:
         """Takes the peer's streams; those whose kind is not known yet are few at a time."""
         room = asyncio.Semaphore(HEADS)
-        async for stream in self.connection.accept_uni():
+        async for stream in Arrivals(self._take_uni):
             await room.acquire()
             self.spawn(self._read(stream, room))
+
+    async def _take_uni(self) -> ReceiveStream:
+        connection = self.connection
+        return await connection._accept_uni.run(partial(self._untaken, connection._poll_uni))
+
+    async def _take_bi(self) -> BiStream:
+        connection = self.connection
+        return await connection._accept_bi.run(partial(self._untaken, connection._poll_bi))
+
+    def _untaken(self, poll: Callable[[], T | None]) -> T | None:
+        """What `poll` gives, or the end of what comes here."""
+        if self.is_taken:
+            raise ConnectionClosed(0, "a session has the connection", "local")
+        return poll()
 
     async def _read(self, stream: ReceiveStream, room: asyncio.Semaphore) -> None:
         try:
@@ -129,7 +171,8 @@ class Link:
             code = ErrorCode.STREAM_CREATION_ERROR if self.is_server else ErrorCode.ID_ERROR
             raise ProtocolError(code, "a push that was not allowed")
         if kind not in readers:
-            stream.stop(ErrorCode.STREAM_CREATION_ERROR)
+            early = kind == SESSION_STREAM
+            stream.stop(ErrorCode.BUFFERED_STREAM_REJECTED if early else ErrorCode.STREAM_CREATION_ERROR)
             return
         if kind in self._kinds:
             raise ProtocolError(
@@ -147,6 +190,7 @@ class Link:
         while (told := await stream._line.run(poll)) != b"":
             if isinstance(told, dict):
                 self.peer_limit = told.get(MAX_FIELD_SECTION_SIZE)
+                self.settled.set()
             elif isinstance(told, int):
                 self._go(told)
 
@@ -231,6 +275,8 @@ def frame(kind: int, content: Buffer) -> bytes:
 # RFC 9114 §11.2 and RFC 9204 §8.
 CONTROL, PUSH, QPACK_ENCODER, QPACK_DECODER = 0x0, 0x1, 0x2, 0x3
 DATA, HEADERS, SETTINGS, GOAWAY = 0x0, 0x1, 0x4, 0x7
+SESSION_STREAM = 0x54
+"""Draft-ietf-webtrans-http3 §4.2."""
 MAX_FIELD_SECTION_SIZE = 0x6
 ENABLE_CONNECT_PROTOCOL = 0x8
 """RFC 9220 §5."""

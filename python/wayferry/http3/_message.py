@@ -255,7 +255,12 @@ def malformed(text: str) -> ProtocolError:
     return ProtocolError(ErrorCode.MESSAGE_ERROR, text)
 
 
-OF_A_STREAM = {ErrorCode.MESSAGE_ERROR, ErrorCode.EXCESSIVE_LOAD, ErrorCode.REQUEST_INCOMPLETE}
+OF_A_STREAM = {
+    ErrorCode.MESSAGE_ERROR,
+    ErrorCode.EXCESSIVE_LOAD,
+    ErrorCode.REQUEST_INCOMPLETE,
+    ErrorCode.BUFFERED_STREAM_REJECTED,
+}
 """Mistakes that concern one request only."""
 DIGITS = 18
 """Of a length; more bytes do not fit into a stream."""

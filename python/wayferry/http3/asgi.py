@@ -14,6 +14,7 @@ from wayferry.http3._lifespan import Lifespan
 from wayferry.http3._link import Link
 from wayferry.http3._message import Incoming, Outgoing, Section
 from wayferry.http3._scope import Malformed, protocol_of, scope_of
+from wayferry.http3._sessions import Sessions
 from wayferry.http3._socket import Socket
 from wayferry.http3.errors import ErrorCode
 from wayferry.quic import Config, QuicError, Retry, ServerTls
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from wayferry.quic import BiStream
+    from wayferry.quic import BiStream, Handler
 
 __all__ = ["App", "ServeAsgi", "Server", "serve_asgi"]
 
@@ -85,7 +86,7 @@ def serve_asgi(
         except BaseException:
             await lifespan.stop()
             raise
-        return Server(app, server, lifespan, config.bi_streams, root_path)
+        return Server(app, server, lifespan, config, root_path)
 
     return ServeAsgi(start)
 
@@ -110,14 +111,18 @@ class Server:
         "_room",
         "_root_path",
         "_server",
+        "_sessions",
         "_tasks",
     )
 
-    def __init__(self, app: App, server: QuicServer, lifespan: Lifespan, room: int, root_path: str) -> None:
+    def __init__(
+        self, app: App, server: QuicServer, lifespan: Lifespan, config: Config, root_path: str
+    ) -> None:
         self._app = app
         self._server = server
         self._lifespan = lifespan
-        self._room = room
+        self._room = config.bi_streams
+        self._sessions = Sessions(config, server._connections.add)
         self._root_path = root_path
         self._links: dict[Link, int] = {}
         """The clients, and the number of the first stream that each has not opened yet."""
@@ -136,6 +141,19 @@ class Server:
     def local_addr(self) -> tuple[str, int]:
         """Where it listens: host and port."""
         return self._server.local_addr
+
+    def route(self, path: str, handler: Handler) -> None:
+        """Has `handler` answer the requests for WebTransport sessions on `path`, as
+        `wayferry.quic.Server.route` does; the application does not see them.
+
+        A session that was accepted has its connection to itself: requests that the client sends on it later
+        are rejected (REQUEST_REJECTED), so that it sends them on another one. Clients that were there before
+        the first route do not know of sessions.
+
+        Raises:
+            ValueError: the path does not begin with `/`, or the server's `Config` has datagrams off.
+        """
+        self._sessions.route(path, handler)
 
     def reload_tls(self, tls: ServerTls) -> None:
         """Uses another certificate for the connections that come from now on."""
@@ -209,7 +227,7 @@ class Server:
                 connection._close_called = True
                 connection._native.close(ErrorCode.EXCESSIVE_LOAD, b"too many clients")
                 continue
-            link = Link(connection, is_server=True)
+            link = Link(connection, is_server=True, settings=self._sessions.settings)
             # Counted now: many may come before the first task begins.
             self._links[link] = 0
             task = self._spawn(self._serve(link), self._tasks)
@@ -225,7 +243,7 @@ class Server:
         requests: set[asyncio.Task[None]] = set()
         # How clients leave is theirs to choose.
         with contextlib.suppress(QuicError):
-            async for stream in link.connection.accept_bi():
+            async for stream in link.accept():
                 if self._closing or len(self._requests) >= REQUESTS:
                     stream.reset(ErrorCode.REQUEST_REJECTED)
                     stream.stop(ErrorCode.REQUEST_REJECTED)
@@ -240,6 +258,8 @@ class Server:
         # Until then its place is no other's.
         while requests:
             await asyncio.wait(requests)
+        if link.is_taken:
+            await link.connection.closed()
 
     async def _answer(self, link: Link, stream: BiStream, budget: Budget) -> None:
         incoming = Incoming(stream.receive, link, "request")
@@ -247,18 +267,25 @@ class Server:
         try:
             section = await incoming.section(PATIENCE)
             protocol = protocol_of(section[0], incoming.malformed)
-            if protocol not in ("http", "websocket"):
+            if protocol == "webtransport" and self._sessions.settings:
+                async with asyncio.timeout(PATIENCE):
+                    asked = await self._sessions.asked(link, incoming, outgoing, section)
+            elif protocol not in ("http", "websocket"):
                 # RFC 9220 §3.
                 await refuse(incoming, outgoing, 501)
                 return
-            scope = self._scope(link, section, incoming.malformed)
-            incoming.expect_length(section[1])
+            else:
+                scope = self._scope(link, section, incoming.malformed)
+                incoming.expect_length(section[1])
         except TimeoutError:
             outgoing.reset(ErrorCode.REQUEST_INCOMPLETE)
             incoming.stop(ErrorCode.REQUEST_INCOMPLETE)
             return
         except QuicError as error:
             outgoing.reset(getattr(error, "code", ErrorCode.REQUEST_CANCELLED))
+            return
+        if protocol == "webtransport":
+            await self._sessions.answer(asked)
             return
         if protocol == "websocket":
             await Socket(incoming, outgoing, budget.share()).run(self._app, scope)

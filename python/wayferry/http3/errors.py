@@ -21,7 +21,8 @@ __all__ = [
 
 
 class ErrorCode(IntEnum):
-    """Why a stream or a connection of HTTP/3 was given up (RFC 9114 §8.1, RFC 9204 §6)."""
+    """Why a stream or a connection of HTTP/3 was given up (RFC 9114 §8.1, RFC 9204 §6; the last is
+    WebTransport's, draft-ietf-webtrans-http3 §4.5)."""
 
     NO_ERROR = 0x100
     GENERAL_PROTOCOL_ERROR = 0x101
@@ -43,6 +44,7 @@ class ErrorCode(IntEnum):
     QPACK_DECOMPRESSION_FAILED = 0x200
     QPACK_ENCODER_STREAM_ERROR = 0x201
     QPACK_DECODER_STREAM_ERROR = 0x202
+    BUFFERED_STREAM_REJECTED = 0x3994BD84
 
 
 class ProtocolError(QuicError):

@@ -226,6 +226,18 @@ class Connection:
     # The fields of `stats.Stats` and `stats.Path`.
     def stats(self) -> dict[str, Any]: ...
     def paths(self) -> list[dict[str, Any]]: ...
+    # A request for a session that came on one of its streams, whose frames `reader` has read; from now on the
+    # connection is the session's
+    def web_request(
+        self,
+        send: SendStream,
+        receive: ReceiveStream,
+        reader: Http3Reader,
+        path: str,
+        authority: str,
+        headers: list[tuple[str, str]],
+        config: Config,
+    ) -> WebRequest: ...
     def rebind(self, address: _Address) -> None: ...
     def change_id(self) -> None: ...  # takes another connection ID of the peer's, if there is one
     def ping(self) -> None: ...

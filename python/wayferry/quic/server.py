@@ -7,8 +7,7 @@ import contextlib
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 from wayferry.quic import _native, _reactor
 from wayferry.quic._accepting import clean
@@ -17,7 +16,7 @@ from wayferry.quic._resolve import check_port, resolve
 from wayferry.quic.config import Config
 from wayferry.quic.connection import DRAIN, Connection, check_close, log
 from wayferry.quic.errors import ConnectionClosed
-from wayferry.quic.webtransport import Request
+from wayferry.quic.webtransport import Handler, Request, check_path, handle
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
     from wayferry.quic.tls import ServerTls
 
 __all__ = ["Handler", "Retry", "Serve", "Server", "serve"]
-
-Handler: TypeAlias = Callable[[Request], Awaitable[None]]
-"""What answers the requests for a path, see `Server.route`."""
 
 Retry = Literal["auto", "always", "never"]
 """When clients must prove their address, see `serve`."""
@@ -136,8 +132,7 @@ class Server:
         Raises:
             ValueError: the path does not begin with `/`.
         """
-        if not path.startswith("/"):
-            raise ValueError(f"a path begins with /, unlike {path!r}")
+        check_path(path)
         self._native.set_web(True)
         self._routes[path] = handler
 
@@ -267,22 +262,9 @@ class Server:
             native.reject(503)
         else:
             request = Request(native, self._reactor, self._connections.add)
-            task = self._reactor.loop.create_task(self._handle(handler, request))
+            task = self._reactor.loop.create_task(handle(handler, request))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-
-    async def _handle(self, handler: Handler, request: Request) -> None:
-        status = 503
-        try:
-            await handler(request)
-            status = 404
-        except Exception as error:
-            status = 500
-            message = f"wayferry.quic: the handler of {request!r} failed"
-            self._reactor.loop.call_exception_handler({"message": message, "exception": error})
-        finally:
-            if not request._answered:
-                request.reject(status)
 
     def _stop(self, error: BaseException) -> None:
         """No more connections come. Once."""

@@ -8,7 +8,8 @@ says who answers.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from wayferry.quic import _native, _reactor
@@ -18,11 +19,9 @@ from wayferry.quic.config import Config
 from wayferry.quic.connection import Connection, established
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from wayferry.quic.tls import ClientTls
 
-__all__ = ["Request", "connect"]
+__all__ = ["Handler", "Request", "check_path", "connect", "handle"]
 
 
 def connect(
@@ -63,6 +62,21 @@ def connect(
     return Connect(start)
 
 
+class Asked(Protocol):
+    """A request as it came in: the native half's, or one on a connection of `wayferry.http3`."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def authority(self) -> str: ...
+    @property
+    def headers(self) -> list[tuple[str, str]]: ...
+    @property
+    def remote_addr(self) -> tuple[str, int]: ...
+    def accept(self) -> _native.Connecting: ...
+    def reject(self, status: int) -> None: ...
+
+
 class Request:
     """A client's wish for a session, which a handler of `Server.route` answers with `accept()` or `reject()`.
 
@@ -71,9 +85,7 @@ class Request:
 
     __slots__ = ("_adopt", "_answered", "_native", "_reactor")
 
-    def __init__(
-        self, native: _native.WebRequest, reactor: _reactor.Reactor, adopt: Callable[[Connection], None]
-    ) -> None:
+    def __init__(self, native: Asked, reactor: _reactor.Reactor, adopt: Callable[[Connection], None]) -> None:
         self._native = native
         self._reactor = reactor
         self._adopt = adopt
@@ -140,6 +152,31 @@ class Request:
         if self._answered:
             raise ValueError("the request was answered before")
         self._answered = True
+
+
+Handler: TypeAlias = Callable[[Request], Awaitable[None]]
+"""What answers the requests for a path, see `Server.route`."""
+
+
+def check_path(path: str) -> None:
+    """Refuses what no request can be for."""
+    if not path.startswith("/"):
+        raise ValueError(f"a path begins with /, unlike {path!r}")
+
+
+async def handle(handler: Handler, request: Request) -> None:
+    """Has `handler` answer; what it leaves unanswered is rejected."""
+    status = 503
+    try:
+        await handler(request)
+        status = 404
+    except Exception as error:
+        status = 500
+        message = f"wayferry.quic: the handler of {request!r} failed"
+        asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})
+    finally:
+        if not request._answered:
+            request.reject(status)
 
 
 def _split(url: str) -> tuple[str, int]:

@@ -106,6 +106,14 @@ impl Link {
         }
     }
 
+    /// The same connection for a session on it, which has streams and datagrams to itself from now on. `None` on the
+    /// side that connected.
+    pub(super) fn for_session(&self, config: &Config) -> Option<Self> {
+        let Side::Server { closed } = &self.side else { return None };
+        let side = Side::Server { closed: Arc::clone(closed) };
+        Some(Self::new(self.noq.clone(), self.engine.clone(), self.endpoint.clone(), side, config))
+    }
+
     /// The handshake is still going on: says what becomes of the early data, and gives up when it takes longer than
     /// `patience`.
     pub(super) fn watch_handshake(&mut self, accepted: ZeroRttAccepted, patience: Duration) {

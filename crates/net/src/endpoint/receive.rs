@@ -137,6 +137,22 @@ impl ReceiveStream {
         self.reset = None;
     }
 
+    /// Gives the stream away, if it is read in order, with what was read and not given out; for this one it is as if it
+    /// had been stopped.
+    pub(super) fn take(&mut self) -> Option<(RecvStream, Vec<Bytes>)> {
+        match std::mem::replace(&mut self.stream, Stream::Stopped) {
+            Stream::Ordered(stream) => {
+                let mut kept = std::mem::take(&mut self.kept);
+                kept.reverse();
+                Some((stream, kept))
+            }
+            other => {
+                self.stream = other;
+                None
+            }
+        }
+    }
+
     /// QUIC's number of the stream (RFC 9000 §2.1).
     pub fn id(&self) -> u64 {
         self.id

@@ -18,7 +18,7 @@ use super::link::Link;
 /// A stream to send on. Dropped before it was finished, it is reset with code 0.
 #[derive(Debug)]
 pub struct SendStream {
-    /// `None` only while it is dropped.
+    /// `None` only while it is dropped, and when it was given away.
     stream: Option<noq::SendStream>,
     id: StreamId,
     link: Arc<Link>,
@@ -202,6 +202,15 @@ impl SendStream {
                 Err(self.link.stopped_failure(&error))
             }
         })
+    }
+
+    /// Gives the stream away, if it is open; for this one it is as if it had been reset.
+    pub(super) fn take(&mut self) -> Option<noq::SendStream> {
+        if self.state != State::Open {
+            return None;
+        }
+        self.state = State::Reset;
+        self.stream.take()
     }
 
     /// QUIC's number of the stream (RFC 9000 §2.1).

@@ -1,8 +1,8 @@
 //! WebTransport over HTTP/3 (draft-ietf-webtrans-http3): one session per connection.
 //!
 //! `web-transport-proto` writes and reads the settings and the request; the rest of the wire is `http3`'s. What is here
-//! makes and ends sessions, so that the other side learns why. There is no other HTTP in it. Invariant: a session is a
-//! [`Connection`] like any other.
+//! makes and ends sessions, so that the other side learns why. There is no other HTTP in it, but a caller that speaks
+//! HTTP/3 on a connection may hand over a request for a session. Invariant: a session is a [`Connection`] like any other.
 
 mod end;
 mod handshake;
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use noq::{RecvStream, SendStream};
+use noq::RecvStream;
 use url::Url;
 use web_transport_proto::http::StatusCode;
 
@@ -21,7 +21,7 @@ use self::handshake::{Asked, Exchange};
 pub(super) use self::session::Session;
 use super::connect::connect_link;
 use super::link::Link;
-use super::{ClientTls, Config, Connection, Engine, Failure, Pending, Target};
+use super::{ClientTls, Config, Connection, Engine, Failure, Pending, ReceiveStream, SendStream, Target};
 use crate::http3::H3;
 
 /// Connects to `url`, `https://host:port/path`; `target` has its host and addresses. The application protocol is `h3`,
@@ -59,7 +59,42 @@ pub struct Request {
     asked: Option<Asked>,
 }
 
+/// What a request for a session says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// See [`Request::path`].
+    pub path: String,
+    /// See [`Request::authority`].
+    pub authority: String,
+    /// See [`Request::headers`].
+    pub headers: Vec<(String, String)>,
+}
+
 impl Request {
+    /// A request that came on one of the streams of `connection`, on which the caller speaks HTTP/3: it has read `head`,
+    /// and `early` behind it. From now on the connection is the session's: what the peer opens is looked at here, and
+    /// further requests are rejected. The streams of HTTP/3 itself stay with the caller, who keeps them open.
+    ///
+    /// # Errors
+    /// [`Failure::Config`] on the side that connected, [`Failure::StreamGone`] when the stream is over.
+    pub fn on(
+        connection: &Connection,
+        (send, receive): (&mut SendStream, &mut ReceiveStream),
+        head: Head,
+        early: &[u8],
+        config: &Config,
+    ) -> Result<Self, Failure> {
+        let link = connection.link.for_session(config);
+        let link = link.ok_or_else(|| Failure::Config("only the side that listens is asked".into()))?;
+        let remote = link.remote_address();
+        let (receive, kept) = receive.take().ok_or(Failure::StreamGone)?;
+        let send = send.take().ok_or(Failure::StreamGone)?;
+        let early = [early, &kept.concat()].concat();
+        let asked = Asked::new(Exchange::beside(link, config), send, receive, early);
+        let Head { path, authority, headers } = head;
+        Ok(Self { path, authority, headers, remote, asked: Some(asked) })
+    }
+
     /// The path that was asked for, with its query.
     pub fn path(&self) -> &str {
         &self.path
@@ -132,7 +167,7 @@ pub(super) async fn receive(
     link: Link,
     config: &Config,
     uni: VecDeque<RecvStream>,
-    bi: VecDeque<(SendStream, RecvStream)>,
+    bi: VecDeque<(noq::SendStream, RecvStream)>,
 ) -> Result<Request, Failure> {
     let remote = link.remote_address();
     let exchange = Exchange::begin(link, config, uni, bi).await?;

@@ -72,6 +72,12 @@ impl Demux {
         Self { connection, arrivals, patience, headers, critical, kinds: Vec::new(), bounds, refused: 0 }
     }
 
+    /// The peer's settings were read elsewhere: a further control stream is refused.
+    pub(crate) fn without_control(mut self) -> Self {
+        self.kinds.push(Uni::Control);
+        self
+    }
+
     /// Runs until the connection is over and nothing of it is left to be taken apart.
     pub(crate) async fn run(mut self, uni: VecDeque<RecvStream>, bi: VecDeque<(SendStream, RecvStream)>) {
         uni.into_iter().for_each(|stream| self.look(look_uni(stream, self.patience)));

@@ -28,8 +28,8 @@ pub(super) struct Exchange {
     pub(super) arrivals: Arc<Arrivals>,
     /// Ends with this.
     pub(super) demux: Pending<()>,
-    /// Has to stay open.
-    pub(super) control: SendStream,
+    /// Has to stay open. `None`: it is the caller's.
+    pub(super) control: Option<SendStream>,
 }
 
 /// A request that waits for its answer.
@@ -38,6 +38,8 @@ pub(super) struct Asked {
     exchange: Exchange,
     send: SendStream,
     receive: RecvStream,
+    /// What was read of it behind the request.
+    early: Vec<u8>,
 }
 
 impl Exchange {
@@ -49,13 +51,9 @@ impl Exchange {
         bi: VecDeque<(SendStream, RecvStream)>,
     ) -> Result<Self, Failure> {
         let arrivals = Arc::<Arrivals>::default();
-        // Those of HTTP/3 are not the application's to count.
-        link.noq.set_max_concurrent_uni_streams(fit(config.uni_streams, CRITICAL));
-        match link.side {
-            Side::Server { .. } => {
-                link.noq.set_max_concurrent_bi_streams(fit(config.bi_streams, 1));
-            }
-            Side::Client { .. } => arrivals.refuse_requests(),
+        grant(&link, config);
+        if matches!(link.side, Side::Client { .. }) {
+            arrivals.refuse_requests();
         }
         let patience = config.handshake_timeout;
         let demux = Demux::new(link.noq.clone(), Arc::clone(&arrivals), patience, Bounds::NONE);
@@ -67,7 +65,18 @@ impl Exchange {
         let mut bytes = Vec::new();
         settings.encode(&mut bytes);
         control.write_all(&bytes).await.map_err(|error| link.write_failure(error))?;
-        Ok(Self { link, patience, arrivals, demux, control })
+        Ok(Self { link, patience, arrivals, demux, control: Some(control) })
+    }
+
+    /// Beside a caller who has exchanged settings and has the request, and keeps the streams of HTTP/3 itself.
+    pub(super) fn beside(link: Link, config: &Config) -> Self {
+        let arrivals = Arc::<Arrivals>::default();
+        arrivals.refuse_requests();
+        grant(&link, config);
+        let patience = config.handshake_timeout;
+        let demux = Demux::new(link.noq.clone(), Arc::clone(&arrivals), patience, Bounds::NONE);
+        let demux = link.engine.spawn(demux.without_control().run(VecDeque::new(), VecDeque::new()));
+        Self { link, patience, arrivals, demux, control: None }
     }
 
     /// The server's side: the client's request.
@@ -76,7 +85,7 @@ impl Exchange {
         let requested = self.arrivals.request().await;
         let (send, mut receive, read) = requested.map_err(|error| self.link.end(&error))?;
         let request = ConnectRequest::read(&mut read.as_slice().chain(&mut receive)).await;
-        let asked = Asked { exchange: self, send, receive };
+        let asked = Asked::new(self, send, receive, Vec::new());
         match request {
             Ok(request) => Ok((request, asked)),
             Err(error) => {
@@ -101,7 +110,7 @@ impl Exchange {
         }
         send.write_all(&bytes).await.map_err(|error| self.link.write_failure(error))?;
         match ConnectResponse::read(&mut receive).await {
-            Ok(_) => Ok(Session::start(self, send, receive)),
+            Ok(_) => Ok(Session::start(self, send, receive, Vec::new())),
             Err(ConnectError::WrongStatus(Some(status))) => {
                 Err(self.give_up(Failure::Rejected { status: status.as_u16() }))
             }
@@ -143,6 +152,10 @@ impl Exchange {
 }
 
 impl Asked {
+    pub(super) fn new(exchange: Exchange, send: SendStream, receive: RecvStream, early: Vec<u8>) -> Self {
+        Self { exchange, send, receive, early }
+    }
+
     pub(super) fn engine(&self) -> Engine {
         self.exchange.link.engine.clone()
     }
@@ -153,7 +166,7 @@ impl Asked {
         // A client that permits no byte of the answer would be waited for as long as it likes.
         let answered = timeout(patience, self.answer(StatusCode::OK)).await;
         match answered.unwrap_or_else(|_| Err(Failure::no_answer(patience))) {
-            Ok(()) => Ok(Session::start(self.exchange, self.send, self.receive)),
+            Ok(()) => Ok(Session::start(self.exchange, self.send, self.receive, self.early)),
             Err(failure) => Err(self.exchange.give_up(failure)),
         }
     }
@@ -176,6 +189,14 @@ impl Asked {
         encoded.map_err(|error| Failure::Protocol(error.to_string()))?;
         let link = &self.exchange.link;
         self.send.write_all(&bytes).await.map_err(|error| link.write_failure(error))
+    }
+}
+
+/// Lets the peer open as many streams as the application may have; those of HTTP/3 are not its to count.
+fn grant(link: &Link, config: &Config) {
+    link.noq.set_max_concurrent_uni_streams(fit(config.uni_streams, CRITICAL));
+    if matches!(link.side, Side::Server { .. }) {
+        link.noq.set_max_concurrent_bi_streams(fit(config.bi_streams, 1));
     }
 }
 

@@ -29,19 +29,20 @@ pub(in crate::endpoint) struct Session {
     datagram_header: Vec<u8>,
     /// The request's, for the capsule.
     request: Mutex<Option<SendStream>>,
-    _control: SendStream,
+    _control: Option<SendStream>,
     _demux: Pending<()>,
     _reader: Pending<()>,
 }
 
 impl Session {
-    /// The request was accepted: from now on the connection is a session.
-    pub(super) fn start(exchange: Exchange, send: SendStream, receive: RecvStream) -> Link {
+    /// The request was accepted: from now on the connection is a session. `early`: what was read of `receive` behind the
+    /// request.
+    pub(super) fn start(exchange: Exchange, send: SendStream, receive: RecvStream, early: Vec<u8>) -> Link {
         let Exchange { mut link, arrivals, demux, control, .. } = exchange;
         let number = VarInt::from(send.id()).into_inner();
         let id = ProtoVarInt::from_u64(number).unwrap_or_default();
         arrivals.begin(number);
-        let reader = read_capsules(receive, link.noq.clone(), Arc::clone(&link.ended));
+        let reader = read_capsules(receive, early, link.noq.clone(), Arc::clone(&link.ended));
         link.session = Some(Arc::new(Self {
             connection: link.noq.clone(),
             arrivals,
@@ -101,8 +102,13 @@ pub(super) fn grace(connection: &Connection) -> Duration {
 }
 
 /// Waits for the peer's end of the session.
-async fn read_capsules(mut receive: RecvStream, connection: Connection, ended: Arc<OnceLock<Failure>>) {
-    let (end, code) = match read_end(&mut receive).await {
+async fn read_capsules(
+    mut receive: RecvStream,
+    early: Vec<u8>,
+    connection: Connection,
+    ended: Arc<OnceLock<Failure>>,
+) {
+    let (end, code) = match read_end(&mut receive, &early).await {
         Ok(Ok(Close { code, reason })) => {
             (Failure::closed(By::Peer, code.into(), clean(&reason)), NO_ERROR.into())
         }
@@ -122,8 +128,11 @@ async fn read_capsules(mut receive: RecvStream, connection: Connection, ended: A
 }
 
 /// What the peer says in the end. An end without words counts as one with code 0 (draft-ietf-webtrans-http3 §6).
-async fn read_end(receive: &mut RecvStream) -> Result<Result<Close, Malformed>, ReadError> {
+async fn read_end(receive: &mut RecvStream, early: &[u8]) -> Result<Result<Close, Malformed>, ReadError> {
     let mut capsules = Capsules::default();
+    if let Some(end) = capsules.read(early).transpose() {
+        return Ok(end);
+    }
     while let Some(chunk) = receive.read_chunk(usize::MAX).await? {
         if let Some(end) = capsules.read(&chunk).transpose() {
             return Ok(end);
