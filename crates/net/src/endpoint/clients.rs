@@ -5,6 +5,7 @@
 //! and may take another. Invariant: an endpoint that is given out is open, and is closed once it is idle.
 
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -56,6 +57,7 @@ impl Clients {
         connect: impl Fn(&Endpoint) -> Result<Connecting, ConnectError>,
     ) -> std::io::Result<Result<Begun, ConnectError>> {
         let mut all = self.lock();
+        all.retain(|shared| shared.open_connections().is_some());
         let found = all.iter().position(|shared| shared.kind == kind && shared.has_room());
         if let Some(index) = found {
             match all[index].begin(&connect) {
@@ -78,7 +80,7 @@ impl Clients {
     pub(super) fn is_alone(&self, lane: &Lane) -> bool {
         let mut all = self.lock();
         match all.iter().position(|shared| lane.is_of(&shared.sockets)) {
-            Some(index) if all[index].endpoint.open_connections() > 1 => false,
+            Some(index) if all[index].open_connections().is_some_and(|count| count > 1) => false,
             Some(index) => {
                 all.swap_remove(index);
                 true
@@ -98,7 +100,7 @@ impl Clients {
                 // None can begin meanwhile.
                 let mut all = clients.lock();
                 // Where the system has failed the socket, noq is idle and has connections for ever.
-                if shared.endpoint.open_connections() == 0 || looked && at_once {
+                if shared.open_connections().is_none_or(|count| count == 0) || looked && at_once {
                     all.retain(|other| !other.sockets.is(&shared.sockets));
                     shared.sockets.close();
                     return;
@@ -143,7 +145,12 @@ impl Shared {
     }
 
     fn has_room(&self) -> bool {
-        self.endpoint.open_connections() < SHARE
+        self.open_connections().is_some_and(|count| count < SHARE)
+    }
+
+    /// `None`: a thread panicked in the endpoint, and noq panics in each that comes after it.
+    fn open_connections(&self) -> Option<usize> {
+        catch_unwind(AssertUnwindSafe(|| self.endpoint.open_connections())).ok()
     }
 
     fn begin(
@@ -164,3 +171,56 @@ const AT_ONCE: Duration = Duration::from_millis(1);
 /// Connections that share an endpoint. A burst for one takes room in the socket's buffer from the others, and when one
 /// takes another way all change their connection ids and send a PING.
 const SHARE: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use noq::ClientConfig;
+    use noq_proto::crypto::{ClientConfig as Crypto, Session};
+    use noq_proto::transport_parameters::TransportParameters;
+
+    use super::super::{ClientTls, ServerTrust};
+    use super::*;
+
+    /// A mistake within noq, while it holds its lock.
+    struct Mistake;
+
+    impl Crypto for Mistake {
+        fn start_session(
+            &self,
+            _: u32,
+            _: &str,
+            _: &TransportParameters,
+        ) -> Result<Box<dyn Session>, ConnectError> {
+            panic!("on purpose")
+        }
+    }
+
+    #[test]
+    fn regression_an_endpoint_that_panicked_took_all_later_connections_with_it() {
+        let engine = Engine::start().expect("an engine");
+        let _inside = engine.enter();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
+        let kind = Kind { local: (Ipv4Addr::LOCALHOST, 0).into(), udp_buffer: 64 << 10 };
+        let tls = ClientTls {
+            trust: ServerTrust::Insecure,
+            identity: None,
+            alpn: Vec::new(),
+            tickets: None,
+            server_name: None,
+        };
+        let crypto = tls.base().expect("a configuration");
+        let crypto = noq::crypto::rustls::QuicClientConfig::try_from(crypto).expect("TLS 1.3");
+        let begin = |config: ClientConfig| {
+            let connect = |endpoint: &Endpoint| endpoint.connect_with(config.clone(), address, "localhost");
+            engine.clients().begin(&engine, kind, connect).expect("a socket").expect("a connection")
+        };
+        let good = ClientConfig::new(Arc::new(crypto));
+        let _first = begin(good.clone());
+        let bad = ClientConfig::new(Arc::new(Mistake));
+        assert!(catch_unwind(AssertUnwindSafe(|| begin(bad))).is_err());
+        let _second = begin(good);
+        assert_eq!(engine.clients().lock().len(), 1);
+    }
+}
