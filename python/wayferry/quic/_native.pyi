@@ -83,6 +83,7 @@ class Config:
 class TicketStore:
     def __new__(cls, limit: int) -> Self: ...
     def __len__(self) -> int: ...
+    def received(self) -> int: ...  # how many have come, those too that are gone
 
 @final
 class ClientTls:

@@ -23,6 +23,8 @@ pub struct TicketStore(Arc<Mutex<Store>>);
 #[derive(Default)]
 struct Store {
     limit: usize,
+    /// How many came, those too that are gone.
+    received: u64,
     /// The newest last.
     tickets: VecDeque<(Scope, Tls13ClientSessionValue)>,
     groups: VecDeque<(Scope, NamedGroup)>,
@@ -42,6 +44,11 @@ impl TicketStore {
     /// How many there are now.
     pub fn len(&self) -> usize {
         self.lock().tickets.len()
+    }
+
+    /// How many have come since it was made.
+    pub fn received(&self) -> u64 {
+        self.lock().received
     }
 
     /// Whether there is none.
@@ -123,6 +130,7 @@ impl ClientSessionStore for Shelf {
 
     fn insert_tls13_ticket(&self, _: ServerName<'static>, ticket: Tls13ClientSessionValue) {
         let mut store = self.store.lock();
+        store.received += 1;
         store.tickets.push_back((self.scope.clone(), ticket));
         if store.tickets.len() > store.limit {
             store.tickets.pop_front();

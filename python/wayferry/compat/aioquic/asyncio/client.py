@@ -76,17 +76,19 @@ async def connect(
 
 
 class Tickets:
-    """Tells a program once that there is a ticket. It comes after the handshake; every event may show it."""
+    """Tells a program once that a ticket has come. It comes after the handshake; every event may show it.
+    Those that were there before, of another connection, are no news."""
 
     def __init__(
         self, protocol: QuicConnectionProtocol, store: quic.TicketStore, tell: SessionTicketHandler
     ) -> None:
         self._protocol = protocol
         self._store = store
+        self._before = store._native.received()
         self._tell: SessionTicketHandler | None = tell
 
     def deliver(self, event: QuicEvent) -> None:
-        if self._tell is not None and len(self._store):
+        if self._tell is not None and self._store._native.received() > self._before:
             tell, self._tell = self._tell, None
             try:
                 tell(SessionTicket(self._store))
