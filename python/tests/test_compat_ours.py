@@ -20,6 +20,7 @@ import pytest
 from support import CERT, KEY, asynchronous, rounds, until
 
 from wayferry.compat.aioquic.asyncio import QuicConnectionProtocol, connect, serve
+from wayferry.compat.aioquic.asyncio.client import Tickets
 from wayferry.compat.aioquic.asyncio.server import _running as running_servers
 from wayferry.compat.aioquic.quic.configuration import QuicConfiguration
 from wayferry.compat.aioquic.quic.connection import QuicConnection
@@ -128,7 +129,7 @@ async def test_a_wrong_value_fails_instead_of_hanging(field: str, value: Any) ->
 @asynchronous
 async def test_options_without_counterpart_are_refused() -> None:
     with pytest.raises(NotImplementedError, match="token_handler"):
-        async with connect("127.0.0.1", 1, token_handler=print):  # type: ignore[arg-type]
+        async with connect("127.0.0.1", 1, token_handler=print):  # type: ignore[arg-type]  # the mistake
             pass
     for port in -1, 65536:
         with pytest.raises(OverflowError, match="local_port"):
@@ -711,7 +712,7 @@ async def test_a_session_is_resumed_by_its_ticket() -> None:
     resumed: list[bool] = []
     kept: dict[bytes, Any] = {}
 
-    class Server(theirs.QuicConnectionProtocol):  # type: ignore[misc]
+    class Server(theirs.QuicConnectionProtocol):  # type: ignore[misc]  # without types
         def quic_event_received(self, event: Any) -> None:
             if isinstance(event, TheirHandshakeCompleted):
                 resumed.append(event.session_resumed)
@@ -763,6 +764,32 @@ async def test_tickets_of_ours_are_told_once_and_a_failing_handler_harms_nothing
         await client.ping()
     assert len(told) == 1
     assert [context["message"] for context in reported] == ["session_ticket_handler failed"]
+
+
+@asynchronous
+async def test_regression_a_handler_was_told_of_the_ticket_that_was_given_with_it() -> None:
+    kept: list[SessionTicket] = []
+    told: list[SessionTicket] = []
+    events: list[Any] = []
+
+    class Program:
+        deliver = events.append
+
+    async with served() as port:
+        configuration = client_configuration()
+        async with connect(
+            "127.0.0.1", port, configuration=configuration, session_ticket_handler=kept.append
+        ) as client:
+            await client.ping()
+        program: Any = Program()
+        tickets = Tickets(program, kept[0]._store, told.append)
+        tickets.deliver(StopSendingReceived(error_code=0, stream_id=0))
+        assert not told
+        configuration = client_configuration(session_ticket=kept[0])
+        async with connect("127.0.0.1", port, configuration=configuration) as client:
+            await client.ping()
+        tickets.deliver(StopSendingReceived(error_code=0, stream_id=0))
+    assert (len(told), len(events)) == (1, 2)
 
 
 @asynchronous
