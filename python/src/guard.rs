@@ -25,13 +25,18 @@ pub(crate) fn mark_forked() {
 
 /// `RuntimeError` in a forked child.
 pub(crate) fn check() -> PyResult<()> {
-    if !FORKED.load(Ordering::Relaxed) {
+    if !is_forked() {
         return Ok(());
     }
     Err(PyRuntimeError::new_err(
         "wayferry.quic does not survive os.fork(); start children with the `spawn` method of multiprocessing, \
          or fork before the first use",
     ))
+}
+
+/// Whether this process is a forked child that must not touch what there is.
+pub(crate) fn is_forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
 }
 
 /// A value that is leaked, not dropped, in a forked child. Only an exclusive borrow leads to it, so that it may be
@@ -52,7 +57,7 @@ impl<T> Kept<T> {
 impl<T> Drop for Kept<T> {
     fn drop(&mut self) {
         let value = self.0.take();
-        if FORKED.load(Ordering::Relaxed) {
+        if is_forked() {
             std::mem::forget(value);
         }
     }

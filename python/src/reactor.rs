@@ -83,6 +83,16 @@ impl Turns {
     }
 }
 
+/// A cork that is dropped wakes what it holds, which takes locks of the engine; in a forked child they may be held for
+/// ever.
+impl Drop for Turns {
+    fn drop(&mut self) {
+        if guard::is_forked() {
+            std::mem::forget(std::mem::take(&mut self.cork));
+        }
+    }
+}
+
 /// One kind of waiting of one object.
 pub(crate) struct Slot {
     /// What names it.

@@ -72,6 +72,47 @@ FORK = """
     print("parent goes on")
 """
 
+FORK_IN_A_TURN = """
+    import asyncio, gc, os, sys, warnings, weakref
+    from support import CLIENT_TLS, HOST, SERVER_TLS, until
+    from wayferry import quic
+
+    warnings.simplefilter("ignore", DeprecationWarning)
+    kept = {}
+
+    async def begin():
+        server = await quic.serve(HOST, 0, tls=SERVER_TLS)
+        client = await quic.connect(*server.local_addr, tls=CLIENT_TLS)
+        kept.update(server=server, client=client, accepted=await anext(server))
+        streams = kept["streams"] = [await client.open_uni() for _ in range(20)]
+        client._reactor.native.hold()
+        for stream in streams:
+            await stream.write(b"held")
+
+    async def end():
+        for stream in kept["streams"]:
+            await stream.finish()
+        for _ in kept["streams"]:
+            assert await (await kept["accepted"].accept_uni()).read_to_end(10) == b"held"
+        await kept["client"].close(drain=0)
+        await kept["server"].close(drain=0)
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(begin())
+    reactor = weakref.ref(kept["client"]._reactor)
+    child = os.fork()
+    if child == 0:
+        kept.clear()
+        del loop
+        gc.collect()
+        os._exit(0 if reactor() is None else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, status
+    loop.run_until_complete(end())
+    loop.close()
+    print("parent goes on")
+"""
+
 FORK_THEN_CONNECT = """
     import asyncio, os, sys, warnings
     from support import pair, CLIENT_TLS
@@ -216,7 +257,7 @@ WAYS = {"return": (EXIT, "0"), "exit": (EXIT, "1"), "thread": (EXIT, "2"), "stop
 
 
 def test_a_child_of_fork_is_refused_and_the_parent_goes_on() -> None:
-    for text in FORK, FORK_THEN_CONNECT:
+    for text in FORK, FORK_IN_A_TURN, FORK_THEN_CONNECT:
         code, output, messages = finish(program(text))
         assert code == 0, output + messages
         assert "parent goes on" in output
