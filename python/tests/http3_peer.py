@@ -113,6 +113,7 @@ async def main() -> None:
         async with connect(
             HOST, options["port"], configuration=configuration, create_protocol=Client
         ) as client:
+            # Client's.
             asking = (client.ask(options["port"], bytes(size)) for size in SIZES)  # type: ignore[attr-defined]
             print(json.dumps({"answers": await asyncio.gather(*asking)}), flush=True)
 

@@ -38,6 +38,7 @@ def config(**changes: object) -> _native.Config:
         "keylog": None,
         "qlog_dir": None,
     }
+    # Of many types, checked when it runs.
     return _native.Config(**(settings | changes))  # type: ignore[arg-type]
 
 
@@ -52,6 +53,7 @@ def client_tls(**changes: object) -> _native.ClientTls:
         "server_name": None,
         "tickets": None,
     }
+    # Of many types, checked when it runs.
     return _native.ClientTls(**(settings | changes))  # type: ignore[arg-type]
 
 
@@ -65,6 +67,7 @@ def server_tls(**changes: object) -> _native.ServerTls:
         "alpn": [b"test"],
         "early_data": False,
     }
+    # Of many types, checked when it runs.
     return _native.ServerTls(**(settings | changes))  # type: ignore[arg-type]
 
 

@@ -67,7 +67,7 @@ class Peer:
 
     @property
     def quic(self) -> Any:
-        return self._quic  # type: ignore[attr-defined]
+        return self._quic  # type: ignore[attr-defined]  # of the class it is mixed into
 
     def quic_event_received(self, event: Any) -> None:
         kind = type(event).__name__
@@ -305,6 +305,7 @@ async def serve(library: Library, options: dict[str, Any]) -> None:
     )
     transport = getattr(server, "_transport", None)
     if port == 0:
+        # There is one where ports are chosen.
         port = transport.get_extra_info("sockname")[1]  # type: ignore[union-attr]
     print(port, flush=True)
     await asyncio.to_thread(sys.stdin.read)

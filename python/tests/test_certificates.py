@@ -65,7 +65,7 @@ def test_a_key_of_another_certificate_is_refused_at_once() -> None:
 @pytest.mark.parametrize("kind", REFUSED)
 def test_a_server_with_such_a_key_is_told_of(kind: str, tmp_path: pathlib.Path) -> None:
     """aioquic signs with them. The first is found too short here, the others the server says itself."""
-    from aioquic.asyncio import serve  # type: ignore[attr-defined]
+    from aioquic.asyncio import serve  # type: ignore[attr-defined]  # exported, and not said so
     from aioquic.quic.configuration import QuicConfiguration
 
     own = certificates.openssl(tmp_path, *REFUSED[kind])

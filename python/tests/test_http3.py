@@ -509,6 +509,6 @@ def test_a_client_that_is_dropped_says_so() -> None:
 @asynchronous
 async def test_an_application_is_called() -> None:
     with pytest.raises(TypeError, match="app: an ASGI application"):
-        http3.serve_asgi("module:app", HOST, 0, tls=SERVER_TLS)  # type: ignore[arg-type]
+        http3.serve_asgi("module:app", HOST, 0, tls=SERVER_TLS)  # type: ignore[arg-type]  # the mistake
     with pytest.raises(TypeError, match="tls: a ServerTls is required, not ClientTls"):
-        http3.serve_asgi(app, HOST, 0, tls=CLIENT_TLS)  # type: ignore[arg-type]
+        http3.serve_asgi(app, HOST, 0, tls=CLIENT_TLS)  # type: ignore[arg-type]  # the mistake

@@ -24,7 +24,7 @@ Test = Callable[[], None]
 class WithoutReaders(asyncio.SelectorEventLoop):
     """An event loop that refuses `add_reader`, as the one of Windows does."""
 
-    def add_reader(self, *_arguments: Any) -> None:  # type: ignore[override]
+    def add_reader(self, *_arguments: Any) -> None:  # type: ignore[override]  # it only refuses
         raise NotImplementedError
 
     def remove_reader(self, *_arguments: Any) -> bool:

@@ -42,6 +42,7 @@ def test_an_echo_comes_back(turns: Turns) -> None:
     back, there = turns.until(theirs.accept_bi)
     while piece := turns.until(lambda: there.read(10_000)):
         assert len(piece) <= 10_000
+        # Mypy knows no defaults of a lambda.
         turns.until(lambda piece=piece: back.write(piece) or None)  # type: ignore[misc]
     back.finish()
     turns.flush(back)
@@ -72,9 +73,9 @@ def test_what_has_no_buffer_cannot_be_written(turns: Turns) -> None:
     tx, _rx = turns.uni(ours, theirs)
     for wrong in ("text", 5, None):
         with pytest.raises(TypeError):
-            tx.write(wrong)  # type: ignore[arg-type]
+            tx.write(wrong)  # type: ignore[arg-type]  # the mistake
         with pytest.raises(TypeError):
-            ours.send_datagram_nowait(wrong)  # type: ignore[arg-type]
+            ours.send_datagram_nowait(wrong)  # type: ignore[arg-type]  # the mistake
 
 
 def test_a_written_bytearray_may_be_changed_at_once(turns: Turns) -> None:
@@ -549,6 +550,7 @@ def test_a_dropped_reactor_leaves_no_descriptor() -> None:
         del turns
         del ours, theirs, listener
         # The engine may have to let go of it, too.
+        # Mypy knows no defaults of a lambda.
         watch.polled(lambda number=number: not is_open(number))  # type: ignore[misc]
 
 

@@ -82,6 +82,7 @@ def test_data_that_was_written_in_one_turn_is_flushed(pair: Pair) -> None:
 class NoReaders(asyncio.SelectorEventLoop):
     """A loop like Windows's, that cannot watch descriptors for others."""
 
+    # It only refuses.
     def add_reader(self, fd: Any, callback: Callable[..., Any], *args: Any) -> None:  # type: ignore[override]
         raise NotImplementedError
 

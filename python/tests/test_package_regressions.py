@@ -157,6 +157,7 @@ def test_server_close_drains_before_it_cancels_the_handlers(
 class NoReaders(asyncio.SelectorEventLoop):
     """A loop that cannot watch descriptors for others, so that a thread wakes it."""
 
+    # It only refuses.
     def add_reader(self, fd: Any, callback: Callable[..., Any], *args: Any) -> None:  # type: ignore[override]
         raise NotImplementedError
 

@@ -69,7 +69,7 @@ def test_settings_are_values() -> None:
     config = quic.Config(keep_alive=5, keylog=pathlib.Path("/nowhere/keys"))
     assert dataclasses.replace(config, keep_alive=None, keylog=None) == quic.Config()
     with pytest.raises(dataclasses.FrozenInstanceError):
-        config.keep_alive = 1  # type: ignore[misc]
+        config.keep_alive = 1  # type: ignore[misc]  # the mistake
 
 
 def test_a_fingerprint_is_the_sha256_of_the_certificate(cert: tuple[bytes, bytes]) -> None:
@@ -110,7 +110,7 @@ def test_trust_that_is_none(wrong: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", ["pins", "alpn"])
 def test_one_text_is_not_a_list_of_texts(name: str) -> None:
     with pytest.raises(TypeError, match=name):
-        quic.ClientTls(**{name: "0" * 64})  # type: ignore[arg-type]
+        quic.ClientTls(**{name: "0" * 64})  # type: ignore[arg-type]  # the mistake
 
 
 def test_no_repr_shows_a_key(cert: tuple[bytes, bytes]) -> None:
@@ -138,7 +138,7 @@ def test_connect_checks_at_once(client_tls: quic.ClientTls) -> None:
         with pytest.raises(ValueError, match=r"[Pp]ort"):
             quic.webtransport.connect(f"https://localhost:{port}/", tls=client_tls)
     with pytest.raises(TypeError, match=r"^port: "):
-        quic.connect("localhost", "4433", tls=client_tls)  # type: ignore[arg-type]
+        quic.connect("localhost", "4433", tls=client_tls)  # type: ignore[arg-type]  # the mistake
     with pytest.raises(ValueError, match="tickets"):
         quic.connect("localhost", 1, tls=client_tls, early_data=True)
 

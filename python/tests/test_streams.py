@@ -443,7 +443,7 @@ async def test_every_wait_ends_with_the_connection() -> None:
 
 
 async def _awaited(waiting: object) -> object:
-    return await waiting  # type: ignore[misc]
+    return await waiting  # type: ignore[misc]  # whatever can be awaited
 
 
 @asynchronous
@@ -529,11 +529,11 @@ async def test_what_is_not_bytes_is_refused_in_pythons_words() -> None:
     async with pair() as (client, _):
         stream = await client.open_uni()
         with pytest.raises(TypeError, match=r"bytes-like object is required, not `str`; text\.encode\(\)"):
-            await stream.write("x")  # type: ignore[arg-type]
+            await stream.write("x")  # type: ignore[arg-type]  # the mistake
         with pytest.raises(TypeError, match=r"bytes-like object is required, not `int`$"):
-            stream.write_nowait(1)  # type: ignore[arg-type]
+            stream.write_nowait(1)  # type: ignore[arg-type]  # the mistake
         with pytest.raises(TypeError, match="bytes-like object is required, not `NoneType`"):
-            await client.send_datagram(None)  # type: ignore[arg-type]
+            await client.send_datagram(None)  # type: ignore[arg-type]  # the mistake
 
 
 @asynchronous

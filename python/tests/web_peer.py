@@ -154,9 +154,10 @@ async def main() -> None:
         async with connect(
             HOST, options["port"], configuration=configuration, create_protocol=Client
         ) as client:
+            # A Client's.
             status = await client.request(options["port"], options["path"])  # type: ignore[attr-defined]
             if status == 200:
-                await client.echo()  # type: ignore[attr-defined]
+                await client.echo()  # type: ignore[attr-defined]  # a Client's
             print(json.dumps({"status": status}), flush=True)
 
 

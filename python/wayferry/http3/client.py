@@ -317,7 +317,7 @@ def _checked(content: object) -> memoryview:
     if isinstance(content, str):
         raise TypeError("content: a body is bytes, not str; text.encode() gives some")
     try:
-        return memoryview(content).cast("B")  # type: ignore[arg-type]
+        return memoryview(content).cast("B")  # type: ignore[arg-type]  # it is looked at here
     except TypeError:
         kind = type(content).__name__
         raise TypeError(f"content: a body is bytes or an asynchronous iterable of them, not {kind}") from None

@@ -98,4 +98,5 @@ class Path:
 
 def from_figures(kind: type[R], figures: dict[str, Any]) -> R:
     """The dataclass `kind` of what the native half counted, which may be more."""
+    # Of many types.
     return kind(**{field.name: figures[field.name] for field in fields(kind)})  # type: ignore[arg-type]
