@@ -8,6 +8,11 @@
 //!
 //! Invariant: what one stream waits for (flow control, a lost packet, a slow reader) no other stream waits for.
 
+#[cfg(target_os = "linux")]
+mod changes;
+#[cfg(not(target_os = "linux"))]
+#[path = "quic/changes_untold.rs"]
+mod changes;
 pub(crate) mod config;
 pub(crate) mod error;
 mod established;

@@ -10,18 +10,14 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::fd::OwnedFd;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use noq::{Connection, Endpoint};
-use rustix::io::Errno;
-use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socket_with};
-use tokio::io::unix::AsyncFd;
 use tokio::time::sleep;
 
+use super::changes::Changes;
 use super::shared::Shared;
 use super::socket;
 
@@ -109,56 +105,8 @@ fn unspecified(family: SocketAddr) -> IpAddr {
     if family.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
 }
 
-/// What the kernel tells of links, addresses and routes. Only that it tells something is looked at: the truth is in the
-/// routes themselves, and a message may be lost.
-struct Changes(AsyncFd<OwnedFd>);
-
-impl Changes {
-    fn open() -> io::Result<Self> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        // NETLINK_ROUTE is the protocol number 0, of which rustix makes none.
-        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
-        rustix::net::bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
-        #[allow(
-            deprecated,
-            reason = "sound for an `OwnedFd`, which closes when it is dropped and not before"
-        )]
-        let socket = AsyncFd::new(socket)?;
-        Ok(Self(socket))
-    }
-
-    /// Waits for a change, then for what comes with it: an address is told before its route is.
-    async fn next(&mut self) -> io::Result<()> {
-        let mut ready = self.0.readable().await?;
-        sleep(SETTLE).await;
-        let mut buffer = [0; 4096];
-        for _ in 0..MESSAGES_MAX {
-            match recv(self.0.get_ref(), &mut buffer[..], RecvFlags::empty()) {
-                // Too many at once: some were lost, which is a change all the same.
-                Ok(_) | Err(Errno::NOBUFS | Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    ready.clear_ready();
-                    break;
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// RTMGRP_LINK, RTMGRP_IPV4_IFADDR, RTMGRP_IPV4_ROUTE, RTMGRP_IPV6_IFADDR, RTMGRP_IPV6_ROUTE of rtnetlink(7). Links are
-/// among them because the routes that go with one are not told.
-const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x100 | 0x400;
-
-/// Between the first message of a change and a look at what became of it.
-const SETTLE: Duration = Duration::from_millis(10);
-
 /// Between two moves.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// Messages taken in one turn, so that a storm of them keeps no other task from the thread.
-const MESSAGES_MAX: usize = 256;
 
 #[cfg(test)]
 mod tests {

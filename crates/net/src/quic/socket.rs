@@ -7,15 +7,14 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
+use rustix::net::{AddressFamily, SocketType, sockopt};
 
 use super::error::{Buffer, Warning};
 
 /// Binds a non-blocking UDP socket with buffers of `buffer` bytes each way.
 pub(crate) fn bind(address: SocketAddr, buffer: usize) -> io::Result<(UdpSocket, Vec<Warning>)> {
     let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(family, SocketType::DGRAM, flags, None)?;
+    let socket = open(family)?;
     if address.is_ipv6() {
         // `[::]` takes IPv4 too; where the system forbids that, IPv6 alone is still worth having.
         let _ = sockopt::set_ipv6_v6only(&socket, false);
@@ -25,17 +24,26 @@ pub(crate) fn bind(address: SocketAddr, buffer: usize) -> io::Result<(UdpSocket,
     Ok((UdpSocket::from(socket), warnings))
 }
 
+#[cfg(target_os = "linux")]
+fn open(family: AddressFamily) -> io::Result<OwnedFd> {
+    use rustix::net::{SocketFlags, socket_with};
+
+    Ok(socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open(family: AddressFamily) -> io::Result<OwnedFd> {
+    let socket = rustix::net::socket(family, SocketType::DGRAM, None)?;
+    rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&socket, true)?;
+    Ok(socket)
+}
+
 fn enlarge(socket: &OwnedFd, wanted: usize) -> io::Result<Vec<Warning>> {
     let mut warnings = Vec::new();
-    // Forcing needs a capability; without it the limit of the sysctl holds.
     let _ = sockopt::set_socket_recv_buffer_size(socket, wanted);
-    if granted(sockopt::socket_recv_buffer_size(socket)?) < wanted {
-        let _ = sockopt::set_socket_recv_buffer_size_force(socket, wanted);
-    }
     let _ = sockopt::set_socket_send_buffer_size(socket, wanted);
-    if granted(sockopt::socket_send_buffer_size(socket)?) < wanted {
-        let _ = sockopt::set_socket_send_buffer_size_force(socket, wanted);
-    }
+    force(socket, wanted)?;
     let receive = granted(sockopt::socket_recv_buffer_size(socket)?);
     let send = granted(sockopt::socket_send_buffer_size(socket)?);
     for (buffer, granted) in [(Buffer::Receive, receive), (Buffer::Send, send)] {
@@ -46,9 +54,27 @@ fn enlarge(socket: &OwnedFd, wanted: usize) -> io::Result<Vec<Warning>> {
     Ok(warnings)
 }
 
+/// Forcing needs a capability; without it the limit of the sysctl holds.
+#[cfg(target_os = "linux")]
+fn force(socket: &OwnedFd, wanted: usize) -> io::Result<()> {
+    if granted(sockopt::socket_recv_buffer_size(socket)?) < wanted {
+        let _ = sockopt::set_socket_recv_buffer_size_force(socket, wanted);
+    }
+    if granted(sockopt::socket_send_buffer_size(socket)?) < wanted {
+        let _ = sockopt::set_socket_send_buffer_size_force(socket, wanted);
+    }
+    Ok(())
+}
+
+/// Elsewhere nobody can.
+#[cfg(not(target_os = "linux"))]
+fn force(_: &OwnedFd, _: usize) -> io::Result<()> {
+    Ok(())
+}
+
 /// Linux doubles what is set, for its own book-keeping, and reports the double (socket(7)).
 fn granted(reported: usize) -> usize {
-    reported / 2
+    if cfg!(target_os = "linux") { reported / 2 } else { reported }
 }
 
 #[cfg(test)]
