@@ -51,8 +51,8 @@ test-python: build-python ## Run the Python package's tests (PYTHON=… chooses 
 test-peers: build-python ## Try the Python package with every other implementation that can be built (needs Go for some)
 	WAYFERRY_PEERS=$$PWD/$$($(LIMIT) $(BUILD_SECONDS) scripts/build-peers --all) \
 	    $(LIMIT) $(PYTHON_SECONDS) scripts/test-python -rs tests/test_interop.py tests/test_interop_web.py \
-	    tests/test_interop_programs.py tests/test_http3_interop.py tests/test_browser.py \
-	    tests/test_http3_browser.py
+	    tests/test_interop_programs.py tests/test_http3_interop.py tests/test_http3_programs.py \
+	    tests/test_browser.py tests/test_http3_browser.py
 
 .PHONY: check-python
 check-python: build-python ## Format, lints, types of the Python package

@@ -1,7 +1,8 @@
-"""aioquic's HTTP/3 as a program of its own: a server that echoes, and a client that tries an echo server.
+"""HTTP/3 of aioquic, or of qh3, which was made of it, as a program of its own: a server that echoes, and a client
+that tries an echo server.
 
-    http3_peer.py http-serve '{"cert": …, "key": …}'      prints its port, serves until its input ends
-    http3_peer.py http-call '{"roots": …, "port": …}'     prints what it saw as JSON
+    http3_peer.py http-serve '{"cert": …, "key": …}' aioquic      prints its port, serves until its input ends
+    http3_peer.py http-call '{"roots": …, "port": …}' aioquic     prints what it saw as JSON
 
 The server sends bodies back as they come, with `x-method` and `x-path` in the headers and `x-length` in the
 trailers.
@@ -10,25 +11,32 @@ trailers.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import ssl
 import sys
 from typing import Any
-
-from aioquic.asyncio.client import connect
-from aioquic.asyncio.protocol import QuicConnectionProtocol
-from aioquic.asyncio.server import serve
-from aioquic.h3.connection import H3Connection
-from aioquic.h3.events import DataReceived, HeadersReceived
-from aioquic.quic.configuration import QuicConfiguration
-from aioquic.quic.events import ProtocolNegotiated, QuicEvent
 
 HOST = "127.0.0.1"
 SERVER_NAME = "localhost"
 SIZES = (0, 1, 1000, 500_000)
 
 
-class Http(QuicConnectionProtocol):
+LIBRARY = sys.argv[3] if __name__ == "__main__" else "aioquic"
+
+
+def of(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(f"{LIBRARY}.{module}"), name)
+
+
+QuicConnectionProtocol = of("asyncio.protocol", "QuicConnectionProtocol")
+H3Connection = of("h3.connection", "H3Connection")
+DataReceived = of("h3.events", "DataReceived")
+HeadersReceived = of("h3.events", "HeadersReceived")
+ProtocolNegotiated = of("quic.events", "ProtocolNegotiated")
+
+
+class Http(QuicConnectionProtocol):  # type: ignore[misc]  # of either library
     """HTTP/3 on a connection, and what came on its streams."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -38,7 +46,7 @@ class Http(QuicConnectionProtocol):
         self.bodies: dict[int, bytearray] = {}
         self.ended: dict[int, asyncio.Event] = {}
 
-    def quic_event_received(self, event: QuicEvent) -> None:
+    def quic_event_received(self, event: Any) -> None:
         if isinstance(event, ProtocolNegotiated):
             self.http = H3Connection(self._quic)
         if self.http is not None:
@@ -97,12 +105,11 @@ def encoded(fields: dict[str, str]) -> list[tuple[bytes, bytes]]:
 
 async def main() -> None:
     role, options = sys.argv[1], json.loads(sys.argv[2])
-    configuration = QuicConfiguration(alpn_protocols=["h3"], is_client=role == "http-call")
+    configuration = of("quic.configuration", "QuicConfiguration")(alpn_protocols=["h3"], is_client=role == "http-call")
     if role == "http-serve":
         configuration.load_cert_chain(options["cert"], options["key"])
-        server = await serve(HOST, 0, configuration=configuration, create_protocol=Server)
-        transport: Any = server._transport
-        print(transport.get_extra_info("sockname")[1], flush=True)
+        server = await of("asyncio.server", "serve")(HOST, 0, configuration=configuration, create_protocol=Server)
+        print(server._transport.get_extra_info("sockname")[1], flush=True)
         await asyncio.to_thread(sys.stdin.read)
         server.close()
         return
@@ -110,11 +117,10 @@ async def main() -> None:
     configuration.verify_mode = ssl.CERT_REQUIRED
     configuration.load_verify_locations(cafile=options["roots"])
     async with asyncio.timeout(60):
-        async with connect(
+        async with of("asyncio.client", "connect")(
             HOST, options["port"], configuration=configuration, create_protocol=Client
         ) as client:
-            # Client's.
-            asking = (client.ask(options["port"], bytes(size)) for size in SIZES)  # type: ignore[attr-defined]
+            asking = (client.ask(options["port"], bytes(size)) for size in SIZES)
             print(json.dumps({"answers": await asyncio.gather(*asking)}), flush=True)
 
 

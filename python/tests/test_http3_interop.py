@@ -1,5 +1,5 @@
-"""HTTP/3 with others in both roles: aioquic (what it does is in `http3_peer.py`), and quic-go, which Caddy is
-made with, where `scripts/build-peers --all` has built it.
+"""HTTP/3 with others in both roles: aioquic and qh3 (what they do is in `http3_peer.py`), and quic-go, which Caddy
+is made with, where `scripts/build-peers --all` has built it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import http3_peer
 import pytest
 from http3_support import GET, answer, body_of, frame, raw_client, served
-from programs import LIMIT, Site, parameters, stop
+from programs import LIBRARIES, LIMIT, Site, parameters, stop
 from programs import program as program_of
 from support import asynchronous
 from test_interop import site
@@ -25,15 +25,16 @@ from wayferry.quic import _native
 __all__ = ["site"]
 
 LINES = pathlib.Path(__file__).parent.parent / "src" / "http3" / "table.rs"
-every_peer = parameters(["aioquic", "quic-go"])
+every_peer = parameters(["aioquic", "qh3", "quic-go"])
 
 
 async def start(peer: str, role: str, options: dict[str, Any]) -> asyncio.subprocess.Process:
     pipe = asyncio.subprocess.PIPE
-    command = [sys.executable, http3_peer.__file__] if peer == "aioquic" else [str(program_of(peer))]
-    return await asyncio.create_subprocess_exec(
-        *command, role, json.dumps(options), stdin=pipe, stdout=pipe, stderr=pipe
-    )
+    if peer in LIBRARIES:
+        command = [sys.executable, http3_peer.__file__, role, json.dumps(options), peer]
+    else:
+        command = [str(program_of(peer)), role, json.dumps(options)]
+    return await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
 def table() -> list[tuple[bytes, bytes]]:
@@ -84,7 +85,8 @@ async def test_our_client_and_their_server(site: Site, peer: str) -> None:
         async with http3.connect(f"https://{http3_peer.HOST}:{port}", tls=tls) as client:
 
             async def ask(size: int) -> None:
-                headers = {"x-long": "ö" * 99}
+                # qh3 takes a value that is no UTF-8 for a mistake of QPACK.
+                headers = {"x-long": ("o" if peer == "qh3" else "ö") * 99}
                 response = await client.request("POST", "/a?b=c", content=bytes(size), headers=headers)
                 assert (response.status_code, response.content) == (200, bytes(size))
                 assert (response.headers["x-method"], response.headers["x-path"]) == ("POST", "/a?b=c")
