@@ -162,9 +162,8 @@ bench-python: ## Measure the Python package beside others (PYTHON=… chooses th
 	"$$(scripts/setup --python)" python/benches/bench.py $(ARGS)
 
 .PHONY: wheels
-wheels: ## Build the Python package's wheels for x86-64 and AArch64, and check them
-	scripts/setup --python >/dev/null
-	scripts/build-wheels
+wheels: ## Build the Python package's wheels (x86-64, AArch64; glibc, musl) and sdist, and check them
+	TESTS_PYTHON=$$PWD/$$(scripts/setup --python) scripts/build-wheels $(ARGS)
 
 .PHONY: clean
 clean: ## Remove what was built

@@ -1,5 +1,5 @@
-"""HTTP/3 of aioquic, or of qh3, which was made of it, as a program of its own: a server that echoes, and a client
-that tries an echo server.
+"""HTTP/3 of aioquic, or of qh3, which was made of it, as a program of its own: a server that echoes, and a
+client that tries an echo server.
 
     http3_peer.py http-serve '{"cert": …, "key": …}' aioquic      prints its port, serves until its input ends
     http3_peer.py http-call '{"roots": …, "port": …}' aioquic     prints what it saw as JSON
@@ -29,14 +29,14 @@ def of(module: str, name: str) -> Any:
     return getattr(importlib.import_module(f"{LIBRARY}.{module}"), name)
 
 
-QuicConnectionProtocol = of("asyncio.protocol", "QuicConnectionProtocol")
+Protocol: Any = of("asyncio.protocol", "QuicConnectionProtocol")
 H3Connection = of("h3.connection", "H3Connection")
 DataReceived = of("h3.events", "DataReceived")
 HeadersReceived = of("h3.events", "HeadersReceived")
 ProtocolNegotiated = of("quic.events", "ProtocolNegotiated")
 
 
-class Http(QuicConnectionProtocol):  # type: ignore[misc]  # of either library
+class Http(Protocol):  # type: ignore[misc]  # of either library
     """HTTP/3 on a connection, and what came on its streams."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -105,10 +105,14 @@ def encoded(fields: dict[str, str]) -> list[tuple[bytes, bytes]]:
 
 async def main() -> None:
     role, options = sys.argv[1], json.loads(sys.argv[2])
-    configuration = of("quic.configuration", "QuicConfiguration")(alpn_protocols=["h3"], is_client=role == "http-call")
+    configuration = of("quic.configuration", "QuicConfiguration")(
+        alpn_protocols=["h3"], is_client=role == "http-call"
+    )
     if role == "http-serve":
         configuration.load_cert_chain(options["cert"], options["key"])
-        server = await of("asyncio.server", "serve")(HOST, 0, configuration=configuration, create_protocol=Server)
+        server = await of("asyncio.server", "serve")(
+            HOST, 0, configuration=configuration, create_protocol=Server
+        )
         print(server._transport.get_extra_info("sockname")[1], flush=True)
         await asyncio.to_thread(sys.stdin.read)
         server.close()

@@ -20,7 +20,10 @@ from contextlib import contextmanager
 import pytest
 from support import CERT, KEY, LIMIT, PACKAGE
 
+import wayferry
+
 OURS = "wayferry.compat.aioquic"
+INSTALLED = pathlib.Path(wayferry.__file__).parent.parent
 SOURCES = PACKAGE.parent / "target" / "python-sources"
 # Of 31, with the reason.
 IMPOSSIBLE = {
@@ -69,7 +72,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONUNBUFFERED": "1"}
+    """With the package that these tests run with: the checkout's, or an installed one."""
+    return {**os.environ, "PYTHONPATH": str(INSTALLED), "PYTHONUNBUFFERED": "1"}
 
 
 def run(source: pathlib.Path, *arguments: str) -> str:

@@ -1,5 +1,5 @@
-"""HTTP/3 with others in both roles: aioquic and qh3 (what they do is in `http3_peer.py`), and quic-go, which Caddy
-is made with, where `scripts/build-peers --all` has built it.
+"""HTTP/3 with others in both roles: aioquic and qh3 (what they do is in `http3_peer.py`), and quic-go, which
+Caddy is made with, where `scripts/build-peers --all` has built it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""HTTP/3 with programs that others wrote for users: the client and the server of ngtcp2 and nghttp3 (Debian's
-packages `ngtcp2-client` and `ngtcp2-server`), and Caddy, as a server of files and as a proxy before ours, where
-`scripts/build-peers --all` has built it.
+"""HTTP/3 with programs that others wrote for users: the client and the server of ngtcp2 and nghttp3
+(Debian's packages `ngtcp2-client` and `ngtcp2-server`), and Caddy, as a server of files and as a proxy before
+ours, where `scripts/build-peers --all` has built it.
 """
 
 from __future__ import annotations
@@ -130,9 +130,9 @@ async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
 async def test_our_client_and_ngtcp2s_server(site: Site, documents: pathlib.Path) -> None:
     port = free_port()
     serving = [command("gtlsserver"), "--quiet", f"--htdocs={documents}", HOST, str(port)]
-    async with running(*serving, str(site.key), str(site.cert), home=documents):
-        async with await connected(site, port) as client:
-            await files_are_had(client)
+    server = running(*serving, str(site.key), str(site.cert), home=documents)
+    async with server, await connected(site, port) as client:
+        await files_are_had(client)
 
 
 @needs("gtlsclient")
@@ -171,9 +171,9 @@ async def caddy(site: Site, tmp_path: pathlib.Path, what: str) -> AsyncIterator[
             {what}
         }}
     """)
-    async with running(command("caddy"), "run", "--config", str(config), home=tmp_path):
-        async with await connected(site, port) as client:
-            yield client
+    server = running(command("caddy"), "run", "--config", str(config), home=tmp_path)
+    async with server, await connected(site, port) as client:
+        yield client
 
 
 @needs("caddy")

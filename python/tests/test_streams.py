@@ -443,7 +443,7 @@ async def test_every_wait_ends_with_the_connection() -> None:
 
 
 async def _awaited(waiting: object) -> object:
-    return await waiting  # type: ignore[misc]  # whatever can be awaited
+    return await waiting  # type: ignore[misc]  # anything that can be awaited
 
 
 @asynchronous

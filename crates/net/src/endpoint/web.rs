@@ -2,7 +2,8 @@
 //!
 //! `web-transport-proto` writes and reads the settings and the request; the rest of the wire is `http3`'s. What is here
 //! makes and ends sessions, so that the other side learns why. There is no other HTTP in it, but a caller that speaks
-//! HTTP/3 on a connection may hand over a request for a session. Invariant: a session is a [`Connection`] like any other.
+//! HTTP/3 on a connection may hand over a request for a session. Invariant: a session is a [`Connection`] like any
+//! other.
 
 mod end;
 mod handshake;
@@ -71,9 +72,9 @@ pub struct Head {
 }
 
 impl Request {
-    /// A request that came on one of the streams of `connection`, on which the caller speaks HTTP/3: it has read `head`,
-    /// and `early` behind it. From now on the connection is the session's: what the peer opens is looked at here, and
-    /// further requests are rejected. The streams of HTTP/3 itself stay with the caller, who keeps them open.
+    /// A request that came on one of the streams of `connection`, on which the caller speaks HTTP/3: it has read
+    /// `head`, and `early` behind it. From now on the connection is the session's: what the peer opens is looked at
+    /// here, and further requests are rejected. The streams of HTTP/3 itself stay with the caller, who keeps them open.
     ///
     /// # Errors
     /// [`Failure::Config`] on the side that connected, [`Failure::StreamGone`] when the stream is over.

@@ -66,7 +66,7 @@ fn force(socket: &OwnedFd, wanted: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Elsewhere nobody can.
+/// Elsewhere no program can.
 #[cfg(not(target_os = "linux"))]
 fn force(_: &OwnedFd, _: usize) -> io::Result<()> {
     Ok(())

@@ -35,8 +35,8 @@ pub(in crate::endpoint) struct Session {
 }
 
 impl Session {
-    /// The request was accepted: from now on the connection is a session. `early`: what was read of `receive` behind the
-    /// request.
+    /// The request was accepted: from now on the connection is a session. `early`: what was read of `receive` behind
+    /// the request.
     pub(super) fn start(exchange: Exchange, send: SendStream, receive: RecvStream, early: Vec<u8>) -> Link {
         let Exchange { mut link, arrivals, demux, control, .. } = exchange;
         let number = VarInt::from(send.id()).into_inner();
