@@ -272,10 +272,12 @@ def test_a_forked_child_is_told() -> None:
     assert end.returncode == 0, end.stderr
 
 
-def test_exit_with_everything_open_is_quiet() -> None:
+@pytest.mark.parametrize("where", ["keep", "builtins.keep", "sys.modules"])
+def test_exit_with_everything_open_is_quiet(where: str) -> None:
+    """In any order in which things are taken down, and where a logger would be heard."""
     end = run_python(
-        """
-        import asyncio
+        f"""
+        import asyncio, builtins, logging, sys
         from wayferry import quic
 
         async def main():
@@ -288,8 +290,14 @@ def test_exit_with_everything_open_is_quiet() -> None:
             await stream.write(bytes(100_000))
             keep.extend([server, client, accepted, stream])
 
+        logging.basicConfig(level=logging.WARNING)
         keep = []
         asyncio.run(main())
+        builtins.keep = keep if {where!r} == "builtins.keep" else None
+        if {where!r} == "sys.modules":
+            sys.modules["elsewhere"] = keep
+        if {where!r} != "keep":
+            del keep
         """
     )
     assert (end.returncode, end.stdout, end.stderr) == (0, "", "")
