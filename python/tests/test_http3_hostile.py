@@ -257,6 +257,23 @@ def test_regression_an_unknown_protocol_was_called_malformed(fields: list[tuple[
     test()
 
 
+@asynchronous
+async def test_regression_a_client_that_takes_no_fields_had_the_server_report_a_bug() -> None:
+    reported: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    control = number(0) + frame(4, number(6) + number(1))
+    async with served() as server, raw_client(server, control) as client:
+        await until(lambda: any(link.peer_limit == 1 for link in server._links))
+        for asking in (headers(*NOT_SPOKEN[0]), REQUEST):
+            stream = await client.open_bi()
+            await stream.write(asking)
+            assert (await outcome(stream))[0] == ErrorCode.INTERNAL_ERROR
+        await until(lambda: not server._requests)
+    # The application could not answer.
+    assert [type(context["exception"]) for context in reported] == [ValueError]
+    assert "the application failed" in reported[0]["message"]
+
+
 def test_regression_a_burst_of_clients_passed_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asgi, "CLIENTS", 2)
 

@@ -159,6 +159,8 @@ class Cycle:
             await self._outgoing.whole(fields, b"")
         except QuicError:
             self._gone = True
+        except ValueError:
+            return  # the client takes no fields
 
 
 def checked_fields(headers: Any) -> Fields:
@@ -175,7 +177,12 @@ def checked_fields(headers: Any) -> Fields:
 
 async def refuse(incoming: Incoming, outgoing: Outgoing, status: int) -> None:
     """Answers what is not for the application."""
-    await outgoing.whole([(b":status", b"%d" % status), (b"content-length", b"0"), (b"date", date())], b"")
+    try:
+        await outgoing.whole(
+            [(b":status", b"%d" % status), (b"content-length", b"0"), (b"date", date())], b""
+        )
+    except ValueError:  # the client takes no fields
+        outgoing.reset(ErrorCode.INTERNAL_ERROR)
     incoming.stop(ErrorCode.NO_ERROR)
 
 
