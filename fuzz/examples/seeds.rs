@@ -16,6 +16,7 @@ use pulseaudio::protocol::{
 };
 use wayferry_audio::{Flags, Packet, Position};
 use wayferry_fuzz::erasure::SOURCE;
+use wayferry_fuzz::http3::{fields, frame};
 use wayferry_fuzz::video::SIDES;
 use wayferry_fuzz::wayland_message::object_of;
 use wayferry_fuzz::wire_parser::{ALONE, DISPLAY, GREETED};
@@ -49,7 +50,7 @@ fn directory(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target)
 }
 
-fn all() -> [(&'static str, Seeds); 15] {
+fn all() -> [(&'static str, Seeds); 16] {
     [
         ("audio_packet", audio_packet()),
         ("candidates", candidates()),
@@ -66,6 +67,7 @@ fn all() -> [(&'static str, Seeds); 15] {
         ("trunk", trunk()),
         ("video", video()),
         ("web", web()),
+        ("http3", http3()),
     ]
 }
 
@@ -808,6 +810,33 @@ fn web() -> Seeds {
         ("capsule_framed", [&[7, 2, 0x21, 1, 9, 0, capsule.len() as u8], &capsule[..]].concat()),
         ("capsule_too_short", vec![7, 0, 0, 3, 0x68, 0x43, 0, 0, 4, 1, 2, 3, 4]),
         ("capsule_too_long", vec![7, 4, 0, 0xc0, 0, 1, 0, 0, 0, 0, 0, 0x68, 0x43, 0x80, 0, 4, 5, 0]),
+    ]
+}
+
+fn http3() -> Seeds {
+    let get = fields(&[(":method", "GET"), (":scheme", "https"), (":authority", "a"), (":path", "/")]);
+    let ok = fields(&[(":status", "200"), ("content-length", "4"), ("x-other", "Ω")]);
+    let trailers = fields(&[("x-sum", "0")]);
+    let request = [frame(0x21, b"grease"), frame(1, &get), frame(0, b"da"), frame(0, b"ta")].concat();
+    let response = [frame(1, &ok), frame(0, b"data"), frame(1, &trailers)].concat();
+    let settings = frame(4, &[6, 0x80, 1, 0, 0, 8, 1, 0x33, 1]);
+    let client = [&settings[..], &frame(0xd, &[8]), &frame(0xf0700, b"\x04u=1")].concat();
+    // The path in Huffman's code, and a line with a name of its own.
+    let coded = b"\0\0\xd1\xd7\x50\x8b\xf1\xe3\xc2\xe5\xf2\x3a\x6b\xa0\xab\x90\xf4\x2aab\x01c";
+    vec![
+        ("request", [&[0, 2], &request[..]].concat()),
+        ("response", [&[1, 6], &response[..]].concat()),
+        ("client_control", [&[2, 0], &client[..]].concat()),
+        ("server_control", [&[3, 9], &settings[..], &frame(7, &[4])].concat()),
+        ("session_stream", vec![0, 9, 0x40, 0x41, 4, b'x']),
+        ("cut_off", vec![1, 0, 1, 9, 0, 0]),
+        ("section", [&[4, 200, 0], &get[..]].concat()),
+        ("section_of_answer", [&[5, 200, 0], &ok[..]].concat()),
+        ("section_of_trailers", [&[6, 33, 0], &trailers[..]].concat()),
+        ("section_coded", [&[4, 0, 1], &coded[..]].concat()),
+        ("section_bomb", [&[6, 0, 4, 0, 0], &[0xdd; 40][..]].concat()),
+        ("text", b"\x07\x64\x00\xf1\xe3\xc2\xe5\xf2\x3a\x6b\xa0\xab\x90\xf4\xff".to_vec()),
+        ("text_padded_wrong", b"\x07\x64\x00\x18".to_vec()),
     ]
 }
 

@@ -14,6 +14,9 @@ mod compositor;
 pub mod echo;
 pub mod erasure;
 pub mod half_message;
+pub mod http3;
+#[allow(dead_code, reason = "its other callers are in the module that loads it")]
+mod http3_wire;
 mod input;
 pub mod pair;
 pub mod programs;
@@ -57,7 +60,7 @@ mod tests {
 
     type Run = fn(&[u8]);
 
-    const TARGETS: [(&str, Run); 15] = [
+    const TARGETS: [(&str, Run); 16] = [
         ("audio_packet", super::audio_packet::run),
         ("candidates", super::candidates::run),
         ("wire_parser", super::wire_parser::run),
@@ -73,6 +76,7 @@ mod tests {
         ("trunk", super::trunk::run),
         ("video", super::video::run),
         ("web", super::web::run),
+        ("http3", super::http3::run),
     ];
 
     #[test]
