@@ -162,7 +162,7 @@ bench-python: ## Measure the Python package beside others (PYTHON=… chooses th
 	"$$(scripts/setup --python)" python/benches/bench.py $(ARGS)
 
 .PHONY: wheels
-wheels: ## Build the Python package's wheels (x86-64, AArch64; glibc, musl) and sdist, and check them
+wheels: ## Build the Python package's wheels (x86-64, AArch64) and sdist, and check them
 	TESTS_PYTHON=$$PWD/$$(scripts/setup --python) scripts/build-wheels $(ARGS)
 
 .PHONY: clean

@@ -1,7 +1,7 @@
 //! HTTP/3 from the peer: the frames of its streams, and its field sections.
 //!
-//! Input: which parser, in one byte; for frames the size of the pieces that they come in, for sections and Huffman's code
-//! the limit; then what the peer sends. The sections that frames have are read, too.
+//! Input: which parser, in one byte; for frames the size of the pieces that they come in, for sections and Huffman's
+//! code the limit; then what the peer sends. The sections that frames have are read, too.
 
 use bytes::Bytes;
 
