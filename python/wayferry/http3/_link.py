@@ -121,6 +121,10 @@ class Link:
         self.connection._accept_bi.wake()
         self.connection._accept_uni.wake()
 
+    def end(self) -> None:
+        """Ends the connection, not for what the peer did."""
+        self._close(ErrorCode.NO_ERROR, "")
+
     async def go_away(self, first: int) -> None:
         """Tells the peer that no stream from number `first` on is taken."""
         if self._control is not None:

@@ -94,7 +94,7 @@ class Asked:
     def remote_addr(self) -> tuple[str, int]:
         return self.link.connection.remote_addr
 
-    def accept(self) -> _native.Connecting:
+    def accept(self) -> Entering:
         """Lets the client in, and gives it the connection."""
         request = self.link.connection._native.web_request(
             self.outgoing._stream._native,
@@ -107,12 +107,31 @@ class Asked:
         )
         self.outgoing.finished = True
         self.link.take()
-        return request.accept()
+        return Entering(request.accept(), self.link)
 
     def reject(self, status: int) -> None:
         """Does not; the connection goes on."""
         self.link.session_asked = False
         self.link.spawn(refuse(self.incoming, self.outgoing, status))
+
+
+class Entering:
+    """A session to come, which has the connection already: if it does not come, the connection ends."""
+
+    __slots__ = ("_link", "_native", "poll")
+
+    def __init__(self, native: _native.Connecting, link: Link) -> None:
+        self._native = native
+        self._link = link
+        self.poll = native.poll
+
+    @property
+    def token(self) -> int:
+        return self._native.token
+
+    def cancel(self) -> None:
+        self._native.cancel()
+        self._link.end()
 
 
 SETTINGS: Settings = [

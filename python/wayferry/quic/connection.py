@@ -8,7 +8,7 @@ import logging
 import warnings
 import weakref
 from collections import deque
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from wayferry.quic import _reactor
 from wayferry.quic._accepting import Arrivals, Datagrams, Streams
@@ -20,6 +20,7 @@ from wayferry.quic.stats import Path, Stats, from_figures
 from wayferry.quic.streams import BiStream
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Self
 
@@ -440,7 +441,17 @@ class _Watch:
         log(peer, "%s port %d: %s", _as_closed(end))
 
 
-async def established(reactor: _reactor.Reactor, connecting: _native.Connecting) -> Connection:
+class Connecting(Protocol):
+    """A connection that is under way."""
+
+    @property
+    def token(self) -> int: ...
+    @property
+    def poll(self) -> Callable[[], _native.Connection | None]: ...
+    def cancel(self) -> None: ...
+
+
+async def established(reactor: _reactor.Reactor, connecting: Connecting) -> Connection:
     """The connection that is under way. Cancelling it gives it up."""
     reactor.attach()
     try:

@@ -16,7 +16,7 @@ from wayferry.quic import _native, _reactor
 from wayferry.quic._resolve import check_port, resolve
 from wayferry.quic.client import Connect
 from wayferry.quic.config import Config
-from wayferry.quic.connection import Connection, established
+from wayferry.quic.connection import Connecting, Connection, established
 
 if TYPE_CHECKING:
     from wayferry.quic.tls import ClientTls
@@ -73,7 +73,7 @@ class Asked(Protocol):
     def headers(self) -> list[tuple[str, str]]: ...
     @property
     def remote_addr(self) -> tuple[str, int]: ...
-    def accept(self) -> _native.Connecting: ...
+    def accept(self) -> Connecting: ...
     def reject(self, status: int) -> None: ...
 
 
