@@ -232,6 +232,7 @@ async def test_regression_a_client_that_left_gave_its_place_away_with_its_reques
 NOT_SPOKEN: list[list[tuple[bytes, bytes]]] = [
     [(b":method", b"CONNECT"), *GET[1:], (b":protocol", b"connect-udp")],
     [(b":method", b"CONNECT"), *GET[1:], (b":protocol", b"webtransport")],
+    [(b":method", b"CONNECT"), *GET[1:], (b":protocol", b"http")],
     [(b":method", b"CONNECT"), (b":authority", b"elsewhere:25")],
 ]
 

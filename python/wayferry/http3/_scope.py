@@ -23,7 +23,10 @@ Malformed: TypeAlias = "Callable[[str], ProtocolError]"
 
 def protocol_of(pseudo: dict[str, bytes], malformed: Malformed) -> str:
     """What is spoken on a request's stream: `http`, what an extended CONNECT names (RFC 9220 §3), or
-    nothing, which is a tunnel to somewhere else (RFC 9114 §4.4)."""
+    nothing, which is a tunnel to somewhere else (RFC 9114 §4.4).
+
+    A CONNECT for `http` asks for nothing that there is, and is no request like others.
+    """
     protocol = pseudo.get(":protocol")
     if pseudo.get(":method") != b"CONNECT":
         if protocol is not None:
@@ -31,7 +34,7 @@ def protocol_of(pseudo: dict[str, bytes], malformed: Malformed) -> str:
         return "http"
     if protocol is None and (":scheme" in pseudo or ":path" in pseudo or not pseudo.get(":authority")):
         raise malformed("a CONNECT that is neither a tunnel nor for a protocol")
-    return (protocol or b"").decode("latin-1")
+    return "" if protocol is None or protocol == b"http" else protocol.decode("latin-1")
 
 
 def host_and_path(section: Section, malformed: Malformed) -> tuple[bytes, bytes]:
