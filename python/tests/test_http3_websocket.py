@@ -17,7 +17,7 @@ from support import asynchronous, rounds, until
 from wsproto.connection import Connection, ConnectionType
 
 from wayferry import quic
-from wayferry.http3 import _budget, _socket, _websocket, asgi
+from wayferry.http3 import ErrorCode, _budget, _socket, _websocket, asgi
 from wayferry.quic import _native
 
 CONNECT = [
@@ -282,6 +282,42 @@ def test_regression_unfinished_messages_of_one_client_had_no_common_bound(socket
                 assert (await browser.next()).data == "thanks"
             assert sizes == [length] * count
             assert sockets[0]._share._budget.used == 0
+
+    test()
+
+
+@pytest.mark.parametrize("by_client", [True, False])
+def test_regression_a_websocket_that_ended_kept_its_room_and_its_turn(
+    sockets: list[Any], by_client: bool
+) -> None:
+    ends: list[dict[str, Any]] = []
+    has_turn, length = asyncio.Event(), 300_000
+
+    async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        await send({"type": "websocket.accept"})
+        await receive()
+        receiving = asyncio.ensure_future(receive())
+        if not by_client:
+            await has_turn.wait()
+            await send({"type": "websocket.close", "code": 3000})
+        ends.append(await receiving)
+        # It goes on for as long as the client is there.
+        await asyncio.Event().wait()
+
+    @asynchronous
+    async def test() -> None:
+        async with several(app, 1) as (browser,):
+            budget = sockets[0]._share._budget
+            await browser.stream.write(frame(0, b"\2" + frame_of(length)[1:]) + frame(0, bytes(length)))
+            await until(lambda: budget._turn is not None)
+            has_turn.set()
+            if by_client:
+                await browser.stream.write(frame(0, masked(3, b"")))
+            assert (await browser.next()).code == (1002 if by_client else 3000)
+            assert await browser.stream.stopped() == ErrorCode.NO_ERROR
+            await until(lambda: ends)
+            assert [end["code"] for end in ends] == [1002 if by_client else 3000]
+            assert (sockets[0]._reader.kept, budget.used, budget._turn) == (0, 0, None)
 
     test()
 

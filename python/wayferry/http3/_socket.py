@@ -94,7 +94,11 @@ class Socket:
         except WebSocketError as error:
             await self._close(error.code, error.text)
         except QuicError:
-            self._end = self._end or Close(ABNORMAL, "")
+            self._lose()
+        except ValueError:
+            # `send` has ended it meanwhile.
+            if self._end is None:
+                raise
         assert self._end is not None
         return {"type": "websocket.disconnect", "code": self._end.code, "reason": self._end.reason}
 
@@ -118,7 +122,7 @@ class Socket:
             else:
                 raise RuntimeError(f"the application sent {kind!r} where it must not")
         except QuicError as error:
-            self._end = Close(ABNORMAL, "")
+            self._lose()
             raise Disconnected("the client is gone") from error
 
     async def _accept(self, message: dict[str, Any]) -> None:
@@ -131,7 +135,8 @@ class Socket:
 
     async def _close(self, code: int, reason: str) -> None:
         """Ends it on this side; before it was accepted that is a refusal (ASGI: with status 403)."""
-        self._end = Close(code, reason)
+        if not self._over(Close(code, reason)):
+            return
         try:
             if not self._accepted:
                 await self._outgoing.section([(b":status", b"403"), (b"date", date())])
@@ -140,6 +145,23 @@ class Socket:
             await self._outgoing.finish()
         except QuicError:
             return
+        finally:
+            self._incoming.stop(ErrorCode.NO_ERROR)
+
+    def _over(self, end: Close) -> bool:
+        """It has ended so: its room is free, no matter how long the application goes on. False: it had ended
+        before."""
+        if self._end is not None:
+            return False
+        self._end = end
+        self._reader = Reader()
+        self._share.keep(0)
+        return True
+
+    def _lose(self) -> None:
+        """The client is gone, or does not listen."""
+        self._over(Close(ABNORMAL, ""))
+        self._incoming.stop(ErrorCode.NO_ERROR)
 
 
 def _content(message: dict[str, Any]) -> str | bytes:
