@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import wsproto.events as ws
-from http3_support import frame, raw_client, served
+from http3_support import frame, number, raw_client, served
 from support import asynchronous, rounds, until
 from wsproto.connection import Connection, ConnectionType
 
@@ -158,14 +158,41 @@ async def test_a_client_that_leaves_is_a_disconnect() -> None:
             raise AssertionError("no client is there")
 
     ways: list[Callable[[quic.BiStream], Any]] = [lambda stream: stream.reset(0x10C), quic.BiStream.finish]
-    for number, leave in enumerate(ways, 1):
+    for count, leave in enumerate(ways, 1):
         async with opened(app) as (browser, _):
             left = leave(browser.stream)
             if left is not None:
                 await left
             # Mypy knows no defaults of a lambda.
-            await until(lambda number=number: len(ends) == number)  # type: ignore[misc]
+            await until(lambda count=count: len(ends) == count)  # type: ignore[misc]
     assert [end["code"] for end in ends] == [1006, 1006]
+
+
+@asynchronous
+async def test_regression_a_client_that_takes_no_fields_had_a_websockets_end_raise() -> None:
+    reported: list[Any] = []
+    ends: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+
+    async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        await receive()
+        if scope["path"] == "/refuses":
+            await send({"type": "websocket.close"})
+        elif scope["path"] == "/reads":
+            ends.append(await receive())
+
+    control = number(0) + frame(4, number(6) + number(1))
+    async with served(app) as server, raw_client(server, control) as connection:
+        await until(lambda: any(link.peer_limit == 1 for link in server._links))
+        for path in (b"/refuses", b"/reads", b"/returns"):
+            stream = await connection.open_bi()
+            fields = [*CONNECT[:4], (b":path", path), *CONNECT[5:]]
+            await stream.write(frame(1, _native.http3_section(fields, None)) + frame(0, masked(3, b"")))
+            with pytest.raises(quic.StreamReset) as caught:
+                await stream.read()
+            assert caught.value.code == ErrorCode.INTERNAL_ERROR
+    assert [end["code"] for end in ends] == [1002]
+    assert not reported
 
 
 def masked(kind: int, payload: bytes, *, last: bool = True) -> bytes:

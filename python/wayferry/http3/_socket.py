@@ -135,15 +135,17 @@ class Socket:
 
     async def _close(self, code: int, reason: str) -> None:
         """Ends it on this side; before it was accepted that is a refusal (ASGI: with status 403)."""
+        said = close_frame(code, reason)
         if not self._over(Close(code, reason)):
             return
         try:
             if not self._accepted:
                 await self._outgoing.section([(b":status", b"403"), (b"date", date())])
             elif code != ABNORMAL:
-                await self._outgoing.data(close_frame(code, reason))
+                await self._outgoing.data(said)
             await self._outgoing.finish()
-        except QuicError:
+        except (QuicError, ValueError):
+            # The client is gone, or takes no fields.
             return
         finally:
             self._incoming.stop(ErrorCode.NO_ERROR)
