@@ -146,6 +146,12 @@ class Server:
         """Has `handler` answer the requests for WebTransport sessions on `path`, as
         `wayferry.quic.Server.route` does; the application does not see them.
 
+        The limits are those of requests, not the 1024 handlers of that server: a handler counts among the
+        `bi_streams` requests of its client until it returns, further ones wait; and among the 16 384 requests
+        of all clients, further ones are rejected (REQUEST_REJECTED), not answered with 503. So is a second
+        request for a session on a connection whose first was not refused. `close()` cancels handlers that go
+        on after its `drain`.
+
         A session that was accepted has its connection to itself: requests that the client sends on it later
         are rejected (REQUEST_REJECTED), so that it sends them on another one. Clients that were there before
         the first route do not know of sessions.
