@@ -19,20 +19,18 @@ pub mod display;
 pub mod encoder;
 pub mod fuse;
 mod mapping;
-pub mod message;
 mod picture;
 pub mod policy;
 mod predicted;
 mod session_management;
-pub mod snapshot;
 pub mod tables;
 pub mod trace;
-pub mod value;
 pub mod wire;
 pub mod workers;
 
 pub use action::{Action, DragStep, End, Piece, Update};
 pub use predicted::PredictFigures;
+pub use wayferry_message::{self as message, snapshot, value};
 
 /// Whether videos can be made and shown: built with the feature `video`.
 pub const HAS_VIDEO: bool = codec::IS_THERE;

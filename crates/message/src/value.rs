@@ -116,7 +116,7 @@ impl Positioner {
 /// The content of a `wl_buffer` that is used outside a surface (an icon); the pixels travel as a blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Image {
-    /// Name of the blob that holds the pixels, as `picture` packs them.
+    /// Name of the blob that holds the pixels, as the app side packs them.
     pub hash: u128,
     /// Width, buffer pixels.
     pub width: u32,

@@ -109,7 +109,7 @@ pub struct Request {
 
 impl Request {
     /// The objects among its arguments, but those that it makes.
-    pub(crate) fn objects(&self) -> impl Iterator<Item = WireId> {
+    pub fn objects(&self) -> impl Iterator<Item = WireId> {
         self.args.iter().filter_map(|arg| match arg {
             WireArg::Object(id) if *id != WireId::NULL => Some(*id),
             _ => None,
