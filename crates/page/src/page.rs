@@ -1,0 +1,159 @@
+//! All programs that a page shows, and what they may take together.
+//!
+//! Invariant: a program that has ended is told once, and forgotten.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use bytes::Bytes;
+use wayferry_proto::{ConnectionId, Time, UpdateHeader};
+
+use crate::end::End;
+use crate::program::Program;
+use crate::share::Share;
+
+/// Programs that are shown at once; an app side has no more.
+pub const MAX_PROGRAMS: usize = 100;
+
+/// Bytes of pixels of all surfaces: 32 screens of 3840 × 2160.
+const MAX_CONTENTS: usize = 1 << 30;
+/// Bytes of updates that wait for their units: a commit of the largest surface, behind what may be under way.
+const MAX_UPDATES: usize = 384 << 20;
+/// What messages may count for that wait for pixels.
+const MAX_MESSAGES: usize = 32 << 20;
+/// Bytes of objects, about.
+const MAX_OBJECTS: usize = 64 << 20;
+
+/// What all programs take together.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    pub(crate) contents: Rc<Share>,
+    pub(crate) updates: Rc<Share>,
+    pub(crate) messages: Rc<Share>,
+    pub(crate) objects: Rc<Share>,
+}
+
+impl Shares {
+    fn new() -> Rc<Self> {
+        Rc::new(Self {
+            contents: Share::new("bytes of pixels", MAX_CONTENTS),
+            updates: Share::new("bytes of updates that wait for their units", MAX_UPDATES),
+            messages: Share::new("bytes of messages that wait for pixels", MAX_MESSAGES),
+            objects: Share::new("bytes of objects", MAX_OBJECTS),
+        })
+    }
+}
+
+/// A program that is not shown any more, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Which one.
+    pub connection: ConnectionId,
+    /// Why.
+    pub end: End,
+}
+
+/// The display half of a page. See the crate.
+#[derive(Debug)]
+pub struct Page {
+    programs: BTreeMap<ConnectionId, Program>,
+    shares: Rc<Shares>,
+    ended: VecDeque<Ended>,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self { programs: BTreeMap::new(), shares: Shares::new(), ended: VecDeque::new() }
+    }
+}
+
+impl Page {
+    /// Shows nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A program is there; the one of that number before it is not any more.
+    ///
+    /// # Errors
+    /// There are as many as may be.
+    pub fn open(&mut self, connection: ConnectionId) -> Result<(), End> {
+        self.close(connection);
+        if self.programs.len() >= MAX_PROGRAMS {
+            return Err(End::TooMuch("programs"));
+        }
+        self.programs.insert(connection, Program::new(Rc::clone(&self.shares)));
+        Ok(())
+    }
+
+    /// A program is gone, with its windows.
+    pub fn close(&mut self, connection: ConnectionId) {
+        self.programs.remove(&connection);
+        self.ended.retain(|ended| ended.connection != connection);
+    }
+
+    /// Handles a message of a program's wayland channel. One that is not shown is ignored.
+    pub fn on_message(&mut self, now: Time, connection: ConnectionId, bytes: &[u8]) {
+        self.with(connection, |program| program.on_message(now, bytes));
+    }
+
+    /// Takes in an update. One of a program that is not shown is ignored.
+    pub fn on_update(&mut self, now: Time, header: &UpdateHeader, chunks: Vec<Bytes>) {
+        self.with(header.connection, |program| program.on_update(now, header, chunks));
+    }
+
+    fn with(&mut self, connection: ConnectionId, act: impl FnOnce(&mut Program)) {
+        let Some(program) = self.programs.get_mut(&connection) else { return };
+        act(program);
+        if let Some(end) = program.end().cloned() {
+            self.programs.remove(&connection);
+            self.ended.push_back(Ended { connection, end });
+        }
+    }
+
+    /// The next message for a program's events channel.
+    pub fn poll_message(&mut self) -> Option<(ConnectionId, Vec<u8>)> {
+        self.programs.iter_mut().find_map(|(id, program)| Some((*id, program.poll_message()?)))
+    }
+
+    /// The next program whose channels are to be ended.
+    pub fn poll_ended(&mut self) -> Option<Ended> {
+        self.ended.pop_front()
+    }
+
+    /// Whether there is something new to be seen.
+    pub fn wants_frame(&self) -> bool {
+        self.programs.values().any(Program::wants_frame)
+    }
+
+    /// Everything that there is to be seen has been drawn.
+    pub fn on_frame(&mut self) {
+        self.programs.values_mut().for_each(Program::on_frame);
+    }
+
+    /// When [`Self::on_timeout`] is to be called.
+    pub fn next_timeout(&self) -> Option<Time> {
+        self.programs.values().filter_map(Program::next_timeout).min()
+    }
+
+    /// Does what is due: what has not been drawn for a second is told to be hidden.
+    pub fn on_timeout(&mut self, now: Time) {
+        self.programs.values_mut().for_each(|program| program.on_timeout(now));
+    }
+
+    /// The programs that are shown.
+    pub fn programs(&self) -> impl Iterator<Item = (ConnectionId, &Program)> {
+        self.programs.iter().map(|(id, program)| (*id, program))
+    }
+
+    /// One of them, to ask what has changed of it.
+    pub fn program(&mut self, connection: ConnectionId) -> Option<&mut Program> {
+        self.programs.get_mut(&connection)
+    }
+
+    /// Bytes that are kept: pixels, updates and messages that wait, and objects.
+    pub fn kept(&self) -> usize {
+        let Shares { contents, updates, messages, objects } = &*self.shares;
+        [contents, updates, messages, objects].into_iter().map(|share| share.taken()).sum()
+    }
+}

@@ -1,0 +1,74 @@
+//! What there is to be seen of a program, for the caller that paints it.
+//!
+//! A scene borrows from its program and is made anew each time: it is small beside the pixels. Invariant: what is in it
+//! has content, as all that it is inside has.
+
+use wayferry_message::WireId;
+use wayferry_pixels::Content;
+
+use crate::shape::Shape;
+use crate::windows::{Toplevel, Windows};
+
+/// One window.
+#[derive(Debug)]
+pub struct Window<'a> {
+    /// What the program calls it; nothing if it has no name.
+    pub title: &'a str,
+    /// What kind of program it is of.
+    pub app_id: &'a str,
+    /// The window inside its surface, in units of that: x, y, width, height. What is outside is shadow.
+    pub geometry: [i32; 4],
+    /// Its surface, with all that is inside.
+    pub root: Node<'a>,
+}
+
+/// A surface in its place.
+#[derive(Debug)]
+pub struct Node<'a> {
+    /// Its name, which no other surface of the program ever has.
+    pub surface: WireId,
+    /// Where it is inside the surface above it, in units of that.
+    pub at: (i32, i32),
+    /// How its content is shown.
+    pub shape: Shape,
+    /// Its pixels.
+    pub content: &'a Content,
+    /// What is to be painted of it, the lowest first; it is one of them.
+    pub inside: Vec<Inside<'a>>,
+}
+
+/// A part of what a surface shows.
+#[derive(Debug)]
+pub enum Inside<'a> {
+    /// Its own pixels.
+    Itself,
+    /// Another surface.
+    Child(Node<'a>),
+}
+
+impl<'a> Window<'a> {
+    /// The windows that show something, the oldest first.
+    pub(crate) fn all(windows: &'a Windows) -> impl Iterator<Item = Self> {
+        windows.toplevels().filter_map(|(surface, window)| Self::of(windows, surface, window))
+    }
+
+    fn of(windows: &'a Windows, surface: WireId, window: &'a Toplevel) -> Option<Self> {
+        let root = Node::of(windows, surface)?;
+        let (width, height) = root.shape.size(root.content.size());
+        let geometry = window.geometry.unwrap_or([0, 0, width, height]);
+        Some(Self { title: &window.title, app_id: &window.app_id, geometry, root })
+    }
+}
+
+impl<'a> Node<'a> {
+    /// Surfaces are in each other only as deep as units are.
+    fn of(windows: &'a Windows, id: WireId) -> Option<Self> {
+        let surface = windows.surface(id)?;
+        let content = surface.content()?;
+        let inside = surface.order.iter().filter_map(|child| match *child == id {
+            true => Some(Inside::Itself),
+            false => Self::of(windows, *child).map(Inside::Child),
+        });
+        Some(Self { surface: id, at: surface.at, shape: surface.shape, content, inside: inside.collect() })
+    }
+}

@@ -1,0 +1,280 @@
+//! Any input of an app side: no panic, and no more memory than the limits say.
+
+#[path = "../view/mod.rs"]
+mod view;
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use wayferry_message::{ToDisplay, Unit, UnitContent, WireArg, WireId};
+use wayferry_page::{Inside, Node, Page, rgba};
+use wayferry_proto::{Time, UpdateHeader, UpdateSeq};
+
+use view::*;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Say(ToDisplay),
+    Raw(Vec<u8>),
+    Update(UpdateHeader, Vec<Bytes>),
+    Frame,
+    Pass(u64),
+    Look,
+    Open,
+}
+
+/// Ids that are often ones that are there.
+fn id() -> impl Strategy<Value = WireId> {
+    prop_oneof![8 => (2u64..40).prop_map(|id| WireId(2 * id)), 1 => any::<u64>().prop_map(|id| WireId(id >> 2))]
+}
+
+fn arg() -> impl Strategy<Value = WireArg> {
+    prop_oneof![
+        4 => (-3i32..300).prop_map(WireArg::Int),
+        1 => any::<i32>().prop_map(WireArg::Int),
+        2 => any::<i32>().prop_map(WireArg::Fixed),
+        4 => id().prop_map(WireArg::Object),
+        4 => id().prop_map(WireArg::NewId),
+        1 => any::<u32>().prop_map(WireArg::Uint),
+        1 => proptest::option::of(proptest::collection::vec(any::<u8>(), 0..9)).prop_map(WireArg::Str),
+    ]
+}
+
+fn any_request() -> impl Strategy<Value = wayferry_message::Request> {
+    (id(), 0u16..10, proptest::collection::vec(arg(), 0..4))
+        .prop_map(|(object, opcode, args)| request(object, opcode, args))
+}
+
+/// What is sound in itself, about surfaces that may be there.
+fn likely() -> impl Strategy<Value = Vec<ToDisplay>> {
+    let near = || (10u64..40).prop_map(|id| 2 * id);
+    prop_oneof![
+        near().prop_map(|id| window(id).to_vec()),
+        (near(), near()).prop_map(|(id, parent)| child(id, parent).to_vec()),
+        (near(), near()).prop_map(|(id, of)| {
+            vec![ask(VIEWPORTER, 1, vec![WireArg::NewId(WireId(id)), WireArg::Object(WireId(of))])]
+        }),
+        id().prop_map(|id| vec![ask(id, 0, vec![])]),
+    ]
+}
+
+fn any_unit() -> impl Strategy<Value = Unit> {
+    let content = prop_oneof![
+        3 => (1u64..6).prop_map(|seq| UnitContent::Update(UpdateSeq(seq))),
+        1 => Just(UnitContent::Keep),
+        1 => Just(UnitContent::None),
+        1 => any::<u64>().prop_map(|seq| UnitContent::Update(UpdateSeq(seq >> 2))),
+    ];
+    let number = prop_oneof![9 => 1u64..40, 1 => any::<u64>().prop_map(|number| number >> 2)];
+    let leaf = (id(), number, content, proptest::collection::vec(any_request(), 0..3), any::<bool>());
+    let leaf = leaf.prop_map(|(surface, number, content, state, feedback)| Unit {
+        state,
+        feedback,
+        ..unit(surface, number, content)
+    });
+    leaf.prop_recursive(3, 6, 3, |inner| {
+        (inner.clone(), proptest::collection::vec(inner, 0..3))
+            .prop_map(|(unit, children)| Unit { children, ..unit })
+    })
+}
+
+fn update() -> impl Strategy<Value = Step> {
+    let chunk = prop_oneof![
+        4 => (1u32..9, any::<u8>()).prop_map(|(side, colour)| chunks(side, colour)),
+        1 => proptest::collection::vec(any::<u8>(), 1..40).prop_map(|bytes| vec![Bytes::from(bytes)]),
+        1 => Just(Vec::new()),
+    ];
+    let side = prop_oneof![9 => 1u32..9, 1 => any::<u32>()];
+    (id(), 1u64..8, side, any::<bool>(), chunk).prop_map(|(surface, seq, side, fresh, chunks)| {
+        Step::Update(header(surface.0, seq, side, fresh), chunks)
+    })
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => likely().prop_map(|said| said.into_iter().map(Step::Say).collect::<Vec<_>>()),
+        4 => any_unit().prop_map(|unit| vec![Step::Say(ToDisplay::Unit(unit))]),
+        2 => any_request().prop_map(|request| vec![Step::Say(ToDisplay::Request(request))]),
+        6 => update().prop_map(|update| vec![update]),
+        1 => proptest::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| vec![Step::Raw(bytes)]),
+        1 => Just(vec![Step::Frame]),
+        1 => (0u64..2000).prop_map(|time| vec![Step::Pass(time)]),
+        1 => Just(vec![Step::Look]),
+        1 => Just(vec![Step::Open]),
+    ];
+    proptest::collection::vec(step, 1..60).prop_map(|steps| steps.concat())
+}
+
+/// What a script does with all that there is.
+fn look(page: &mut Page) {
+    fn each(node: &Node<'_>, surfaces: &mut Vec<WireId>) -> usize {
+        surfaces.push(node.surface);
+        let (width, height) = node.shape.size(node.content.size());
+        assert!(width >= 0 && height >= 0);
+        let children = node.inside.iter().map(|inside| match inside {
+            Inside::Itself => rgba(node.content, node.content.size().rect()).len(),
+            Inside::Child(child) => each(child, surfaces),
+        });
+        children.sum()
+    }
+    let Some(program) = page.program(PROGRAM) else { return };
+    let mut surfaces = Vec::new();
+    for window in program.windows() {
+        each(&window.root, &mut surfaces);
+    }
+    surfaces.into_iter().for_each(|surface| assert!(program.take_damage(surface).is_some()));
+}
+
+/// What an app side does that lies about little, by what was made before.
+#[derive(Debug, Clone)]
+enum Deed {
+    Window,
+    Child(usize),
+    Viewport(usize),
+    /// A surface ends, or one of the objects after it.
+    End(usize, u64),
+    /// A commit, with children and the number of its update, which may not come.
+    Commit {
+        surface: usize,
+        children: Vec<usize>,
+        update: Option<u64>,
+        changes: Vec<(usize, u16, [i32; 2])>,
+    },
+    Update(usize, u64, bool),
+    Frame,
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    let which = || 0usize..8;
+    let change = (which(), 0u16..9, any::<[i8; 2]>())
+        .prop_map(|(which, opcode, numbers)| (which, opcode, numbers.map(i32::from)));
+    let commit = (
+        which(),
+        proptest::collection::vec(which(), 0..3),
+        proptest::option::of(1u64..6),
+        proptest::collection::vec(change, 0..2),
+    );
+    prop_oneof![
+        2 => Just(Deed::Window),
+        4 => which().prop_map(Deed::Child),
+        1 => which().prop_map(Deed::Viewport),
+        1 => (which(), 0u64..3).prop_map(|(which, after)| Deed::End(which, 2 * after)),
+        8 => commit.prop_map(|(surface, children, update, changes)| {
+            Deed::Commit { surface, children, update, changes }
+        }),
+        8 => (which(), 1u64..6, any::<bool>()).prop_map(|(which, seq, fresh)| Deed::Update(which, seq, fresh)),
+        1 => Just(Deed::Frame),
+    ]
+}
+
+/// What was made.
+#[derive(Default)]
+struct Made {
+    next: u64,
+    surfaces: Vec<u64>,
+    units: u64,
+}
+
+impl Made {
+    fn surface(&self, which: usize) -> Option<u64> {
+        self.surfaces.get(which.checked_rem(self.surfaces.len())?).copied()
+    }
+
+    fn add(&mut self) -> u64 {
+        self.next += 6;
+        self.surfaces.push(self.next);
+        self.next
+    }
+
+    fn says(&mut self, deed: &Deed) -> Option<Vec<ToDisplay>> {
+        Some(match deed {
+            Deed::Window => window(self.add()).to_vec(),
+            Deed::Child(parent) => {
+                let parent = self.surface(*parent)?;
+                child(self.add(), parent).to_vec()
+            }
+            Deed::Viewport(of) => {
+                let of = WireArg::Object(WireId(self.surface(*of)?));
+                self.next += 6;
+                vec![ask(VIEWPORTER, 1, vec![WireArg::NewId(WireId(self.next)), of])]
+            }
+            Deed::End(which, after) => vec![ask(WireId(self.surface(*which)? + after), 0, vec![])],
+            Deed::Commit { surface, children, update, changes } => {
+                let surface = self.surface(*surface)?;
+                let content = update.map_or(UnitContent::Keep, |seq| UnitContent::Update(UpdateSeq(seq)));
+                let children = children.iter().filter_map(|child| self.surface(*child));
+                let children: Vec<u64> = children.filter(|child| *child != surface).collect();
+                self.units += 1;
+                let children = children.into_iter().map(|child| unit(WireId(child), self.units, content));
+                let changes = changes.iter().filter_map(|(which, opcode, numbers)| {
+                    let args = match opcode {
+                        1 => numbers.map(WireArg::Int).to_vec(),
+                        2 | 3 => {
+                            vec![WireArg::Object(WireId(self.surface(numbers[0].unsigned_abs() as usize)?))]
+                        }
+                        _ => vec![WireArg::Int(numbers[0])],
+                    };
+                    let object = self.surface(*which)? + if *opcode < 7 { 2 } else { 0 };
+                    Some(request(WireId(object), *opcode, args))
+                });
+                let own = unit(WireId(surface), self.units, content);
+                vec![ToDisplay::Unit(Unit { children: children.collect(), state: changes.collect(), ..own })]
+            }
+            Deed::Update(..) | Deed::Frame => return None,
+        })
+    }
+}
+
+proptest! {
+    #[test]
+    fn windows_in_any_state_are_drawn_and_given_back(
+        deeds in proptest::collection::vec(deed(), 1..120)
+    ) {
+        let (mut page, mut made) = (page(), Made { next: 14, ..Made::default() });
+        for deed in deeds {
+            for message in made.says(&deed).unwrap_or_default() {
+                say(&mut page, &message);
+            }
+            match deed {
+                Deed::Update(which, seq, fresh) => {
+                    let surface = made.surface(which).unwrap_or(20);
+                    page.on_update(Time::ZERO, &header(surface, seq, 8, fresh), chunks(8, seq as u8));
+                }
+                Deed::Frame => page.on_frame(),
+                _ => {}
+            }
+            look(&mut page);
+            if page.poll_ended().is_some() {
+                prop_assert_eq!(page.kept(), 0);
+                page = view::page();
+                made = Made { next: 14, ..Made::default() };
+            }
+        }
+        page.close(PROGRAM);
+        prop_assert_eq!(page.kept(), 0);
+    }
+
+    #[test]
+    fn any_input_of_an_app_side_is_borne_and_given_back(steps in steps()) {
+        let mut page = page();
+        let mut now = Time::ZERO;
+        for step in steps {
+            match step {
+                Step::Say(message) => page.on_message(now, PROGRAM, &message.encode()),
+                Step::Raw(bytes) => page.on_message(now, PROGRAM, &bytes),
+                Step::Update(header, chunks) => page.on_update(now, &header, chunks),
+                Step::Frame => page.on_frame(),
+                Step::Pass(time) => {
+                    now += std::time::Duration::from_millis(time);
+                    page.on_timeout(now);
+                }
+                Step::Look => look(&mut page),
+                Step::Open => page.open(PROGRAM).unwrap(),
+            }
+            prop_assert!(page.kept() <= (1 << 30) + (384 << 20) + (32 << 20) + (64 << 20));
+            prop_assert!(page.programs().all(|(_, program)| program.end().is_none()));
+        }
+        look(&mut page);
+        page.close(PROGRAM);
+        prop_assert_eq!(page.kept(), 0);
+    }
+}
