@@ -1,4 +1,4 @@
-//! The checks of `fec`, `proto` and `pixels` that their crates run natively (`tests/vectors`), as a module of
+//! The checks of `fec`, `proto`, `page` and `pixels` that their crates run natively (`tests/vectors`), as a module of
 //! WebAssembly.
 //!
 //! `scripts/test-wasm` builds it and runs it under node. Elsewhere there is nothing here. It checks nothing by itself.
@@ -9,6 +9,9 @@ mod export;
 #[cfg(target_arch = "wasm32")]
 #[path = "../../../crates/fec/tests/vectors/checks.rs"]
 mod fec;
+#[cfg(target_arch = "wasm32")]
+#[path = "../../../crates/page/tests/vectors/checks.rs"]
+mod page;
 #[cfg(target_arch = "wasm32")]
 #[path = "../../../crates/pixels/tests/vectors/checks.rs"]
 mod pixels;
