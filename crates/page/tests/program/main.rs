@@ -234,7 +234,6 @@ fn what_a_view_never_says_ends_the_program_and_no_other() {
         let interface = interface.to_owned();
         ToDisplay::Bind { global, interface, version, id: WireId(100) }
     };
-    let seat = vec![WireArg::NewId(WireId(100))];
     let mut told = header(20, 2, 8, true);
     told.unit = Some(UnitHead { number: 3, after: 0, feedback: false, answered: None });
     let deep = (0..17).flat_map(|depth| child(100 + 4 * depth, if depth == 0 { 20 } else { 96 + 4 * depth }));
@@ -244,7 +243,7 @@ fn what_a_view_never_says_ends_the_program_and_no_other() {
         vec![bind("wl_compositor", 1, 6)],
         vec![bind("wl_compositor", 1, 0)],
         vec![ask(WireId(98), 0, vec![])],
-        vec![ask(COMPOSITOR, 1, seat.clone())],
+        vec![ask(COMPOSITOR, 1, vec![WireArg::NewId(WireId(100))])],
         vec![create(WireId(18))],
         vec![create(WireId(101))],
         vec![ask(WireId(20), 1, vec![WireArg::Object(WireId(0)), WireArg::Int(0), WireArg::Int(0)])],

@@ -9,6 +9,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use wayferry_page::Page;
+use wayferry_pixels::{Compression, Encoder};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 use wayferry_wayland::wire::{InBuffer, OutBuffer, ReadState, Socket};
 use wayferry_wayland::{Action, End, Update, app, blob, display};
@@ -36,6 +38,10 @@ pub(crate) trait World {
 const FRAME: Duration = Duration::from_millis(16);
 /// Most memory of content that is opened or painted in a turn.
 const SLICE: usize = 1 << 18;
+/// How often a viewer looks at most until it has seen all: it waits a while for what may be a part of a commit.
+const LOOKS: usize = 40;
+/// The program, as a viewer knows it.
+const VIEWED: ConnectionId = ConnectionId(1);
 /// How long the link takes content, or does not, where it starves.
 const MEAL: Duration = Duration::from_millis(40);
 
@@ -421,6 +427,49 @@ impl Through {
         if let Some(end) = self.display.end() {
             self.broken.get_or_insert_with(|| format!("the display half ends: {end}"));
         }
+    }
+
+    /// A page that comes now as a viewer, once it shows all that there is.
+    pub(crate) fn page(&mut self) -> Result<Page, String> {
+        let desk = Rc::new(app::Desk { snapshot: wayferry_page::snapshot(), ..Default::default() });
+        let mut view = app::View::new(&desk, Compression::Lz4, None);
+        let (mut page, mut encoder) = (Page::new(), Encoder::new(Compression::Lz4));
+        page.open(VIEWED).map_err(|end| end.to_string())?;
+        self.app.set_watched(true);
+        for _ in 0..LOOKS {
+            self.pass(FRAME * 2);
+            let most = u64::MAX >> 1;
+            let mut credit = app::Credit { content: most, refinement: most, ..Default::default() };
+            while let Some(published) = self.app.poll_published() {
+                view.hand_on(self.now, &self.app, &published, &mut encoder, &mut credit);
+            }
+            view.look(self.now, &self.app, &app::Scene::of(&self.app), &mut encoder, &mut credit);
+            while let Some(action) = view.poll_action() {
+                match action {
+                    Action::Message(bytes) => page.on_message(self.now, VIEWED, &bytes),
+                    Action::Update(update) => {
+                        let header = update.header(VIEWED);
+                        let chunks = update.chunks.into_iter().map(Bytes::from).collect();
+                        page.on_update(self.now, &header, chunks);
+                    }
+                    other => return Err(format!("a view never does this: {other:?}")),
+                }
+            }
+            page.on_frame();
+            while let Some((_, message)) = page.poll_message() {
+                view.on_message(self.now, &message);
+            }
+            if let Some(ended) = page.poll_ended() {
+                return Err(format!("the page accuses the view: {}", ended.end));
+            }
+            if let Some(end) = view.end() {
+                return Err(format!("the view is over: {end}"));
+            }
+            if view.next_timeout().is_none() {
+                return Ok(page);
+            }
+        }
+        Err("a viewer never comes to rest".to_owned())
     }
 
     fn next_event(&self) -> Option<Time> {

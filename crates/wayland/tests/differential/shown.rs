@@ -148,6 +148,12 @@ impl Record {
         }
     }
 
+    /// All surfaces of windows at the end, in the order of their creation.
+    pub(crate) fn end(&self) -> Vec<(usize, Rc<Own>)> {
+        let last = self.looks.last().into_iter().flat_map(|(_, look)| look);
+        last.map(|(index, own)| (*index, Rc::clone(own))).collect()
+    }
+
     pub(crate) fn word(&mut self, surface: usize, what: &'static str, text: String) {
         let words = self.words.entry((surface, what)).or_default();
         if words.last() != Some(&text) {

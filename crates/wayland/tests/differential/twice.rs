@@ -7,7 +7,7 @@
 //! | `program`, `place` | who does it, and keeps the protocol |
 //! | `strict` | the compositor, and the protocol's rules |
 //! | `link` | what is between them |
-//! | `shown`, `heard` | the oracle |
+//! | `shown`, `heard`, `paged` | the oracle |
 //! | `fault` | faults that must be found |
 //! | `shrink` | the shortest program that still differs |
 //!
@@ -19,6 +19,7 @@ pub(crate) mod fault;
 pub(crate) mod heard;
 pub(crate) mod link;
 pub(crate) mod operation;
+pub(crate) mod paged;
 pub(crate) mod place;
 pub(crate) mod program;
 pub(crate) mod shown;
@@ -66,7 +67,15 @@ pub(crate) fn difference(program: &[Op], link: Link, fault: Option<Fault>) -> Op
         return Some(format!("frame callback {callback} is never answered"));
     }
     let shown = shown::difference(&direct.strict.record, &through.strict.record);
-    shown.or_else(|| misheard(&through.strict, &outcome))
+    let shown = shown.or_else(|| misheard(&through.strict, &outcome));
+    // A program may leave a commit half said for ever, and viewers are shown children without waiting so long.
+    if shown.is_some() || direct.strict.is_half_said() {
+        return shown;
+    }
+    match through.page() {
+        Ok(page) => paged::difference(&direct.strict.record, &page),
+        Err(text) => Some(text),
+    }
 }
 
 /// Whether the program heard what the compositor said.

@@ -126,14 +126,14 @@ impl Seen {
 /// A window, or a surface in it: what is to be seen, and nothing else.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Tree {
-    picture: u128,
-    scale: i32,
-    transform: i32,
-    destination: Option<(i32, i32)>,
-    position: (i32, i32),
-    title: Option<Vec<u8>>,
+    pub(crate) picture: u128,
+    pub(crate) scale: i32,
+    pub(crate) transform: i32,
+    pub(crate) destination: Option<(i32, i32)>,
+    pub(crate) position: (i32, i32),
+    pub(crate) title: Option<Vec<u8>>,
     /// What is inside, the lowest first; the surface itself is none.
-    inside: Vec<Option<Tree>>,
+    pub(crate) inside: Vec<Option<Tree>>,
 }
 
 impl Tree {

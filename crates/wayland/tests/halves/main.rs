@@ -6,6 +6,7 @@ mod honest;
 mod limits;
 mod program;
 mod rig;
+mod screen;
 mod typing;
 mod viewer;
 
@@ -18,6 +19,7 @@ use compositor::{Seen, Tree};
 use everything::Everything;
 use program::{Deed, Program, SURFACES};
 use rig::Rig;
+use screen::Kind;
 use viewer::Viewer;
 
 #[derive(Debug, Clone)]
@@ -44,7 +46,7 @@ enum Step {
     /// Another one is there.
     Attach,
     /// Another viewer comes, in the place of the one that was there.
-    View,
+    View(Kind),
     /// Its link takes so much at each turn.
     ViewBudget(u64),
     ViewDown(usize),
@@ -106,8 +108,8 @@ fn play_in(mut rig: Rig, steps: &[Step]) -> (usize, Vec<Seen>) {
     for step in steps {
         turn(&mut rig, &mut viewer);
         match step {
-            Step::View => {
-                viewer = Some(Viewer::new());
+            Step::View(kind) => {
+                viewer = Some(Viewer::new(*kind));
                 rig.app.set_watched(true);
             }
             Step::ViewBudget(_)
@@ -169,7 +171,7 @@ fn play_in(mut rig: Rig, steps: &[Step]) -> (usize, Vec<Seen>) {
 #[test]
 fn children_keep_their_order_at_the_display_after_the_next() {
     let place = |surface, sibling, above| Step::Act(Deed::Place { surface, sibling, above });
-    run(&[Step::Attach, place(4, 1, false), place(1, 0, false), paint(0), Step::View]);
+    run(&[Step::Attach, place(4, 1, false), place(1, 0, false), paint(0), Step::View(Kind::Compositor)]);
 }
 
 /// What left for the active display, and what there is to be seen, meets the viewer.
@@ -186,7 +188,7 @@ fn look(rig: &Rig, viewer: &mut Option<Viewer>, step: &Step) {
         Step::ViewUp(count) => viewer.deliver_up(rig, count),
         Step::ViewUpdate(which) => viewer.update(rig, which),
         Step::ViewSpoil(which) => viewer.spoil(which),
-        Step::ViewCompositor(kind, value) => viewer.compositor(rig, (kind, value)),
+        Step::ViewCompositor(kind, value) => viewer.draw(rig, (kind, value)),
         _ => {}
     }
 }
@@ -202,12 +204,12 @@ fn check_viewer(rig: &mut Rig, viewer: Viewer, program: &Program) {
         viewer.settle(rig);
     }
     let Some(viewer) = viewer else { return };
-    let seen = viewer.compositor.windows().into_iter().map(Tree::untitled_if_empty);
+    let seen = viewer.screen.windows().into_iter().map(Tree::untitled_if_empty);
     let expected = rig.compositor.windows().into_iter().map(Tree::untitled_if_empty);
     assert_eq!(seen.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     let committed: HashSet<u128> = program.commits.iter().flatten().flatten().copied().collect();
-    let shown = viewer.compositor.logs.iter().flatten().flatten();
-    let strange = shown.filter(|picture| !committed.contains(picture)).count();
+    let shown = viewer.screen.shown();
+    let strange = shown.iter().filter(|picture| !committed.contains(picture)).count();
     assert!(viewer.spoiled || strange == 0, "{strange} pictures that were never committed");
 }
 
@@ -478,7 +480,7 @@ fn an_object_of_every_kind_is_at_the_next_display_too() {
 fn watched(step: impl Strategy<Value = Step>) -> impl Strategy<Value = Step> {
     prop_oneof![
         20 => step,
-        1 => Just(Step::View),
+        1 => prop_oneof![Just(Kind::Compositor), Just(Kind::Page)].prop_map(Step::View),
         2 => prop_oneof![Just(0u64), 1..500u64, Just(u64::MAX)].prop_map(Step::ViewBudget),
         5 => (1usize..20).prop_map(Step::ViewDown),
         3 => (1usize..20).prop_map(Step::ViewUp),
@@ -495,7 +497,7 @@ proptest! {
     fn a_view_that_joins_at_any_time_shows_what_the_active_display_shows(
         steps in proptest::collection::vec(watched(wandering(step())), 1..200)
     ) {
-        let looks = |step: &&Step| !matches!(step, Step::View);
+        let looks = |step: &&Step| !matches!(step, Step::View(_));
         let undisturbed: Vec<Step> = steps.iter().filter(looks).cloned().collect();
         prop_assert_eq!(play(&steps).1, play(&undisturbed).1);
     }

@@ -1,7 +1,6 @@
-//! A viewer, in lock-step with the two halves: its own display half and compositor.
+//! A viewer, in lock-step with the two halves: its own display half, with a compositor or as a page.
 //!
-//! What leaves the view waits here until it is delivered. Checked on the way: no half accuses another, and what its
-//! compositor shows of a surface the program has committed.
+//! What leaves the view waits here until it is delivered. Checked on the way: no half accuses another.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -9,16 +8,15 @@ use std::rc::Rc;
 use bytes::Bytes;
 use wayferry_pixels::{Compression, Encoder};
 use wayferry_proto::{ConnectionId, UpdateHeader};
+use wayferry_wayland::Action;
 use wayferry_wayland::app::{Credit, Desk, Published, Scene, View};
-use wayferry_wayland::{Action, End, display};
 
-use crate::compositor::{self, Compositor};
 use crate::rig::Rig;
+use crate::screen::{Kind, Screen};
 
 pub(crate) struct Viewer {
     pub(crate) view: View,
-    display: display::Connection,
-    pub(crate) compositor: Compositor,
+    pub(crate) screen: Screen,
     encoder: Encoder,
     /// What its link takes at each turn.
     pub(crate) budget: u64,
@@ -29,13 +27,12 @@ pub(crate) struct Viewer {
 }
 
 impl Viewer {
-    pub(crate) fn new() -> Self {
-        let desk = Rc::new(Desk { snapshot: compositor::snapshot(), ..Desk::default() });
-        let config = display::Config { cursor_theme: "no such theme".to_owned(), ..Default::default() };
+    pub(crate) fn new(kind: Kind) -> Self {
+        let screen = Screen::new(kind);
+        let desk = Rc::new(Desk { snapshot: screen.snapshot(), ..Desk::default() });
         Self {
             view: View::new(&desk, Compression::default(), None),
-            display: display::Connection::new(config),
-            compositor: Compositor::new(),
+            screen,
             encoder: Encoder::new(Compression::default()),
             budget: u64::MAX,
             to_display: VecDeque::new(),
@@ -69,8 +66,7 @@ impl Viewer {
     pub(crate) fn deliver_down(&mut self, rig: &Rig, count: usize) {
         for _ in 0..count {
             let Some(message) = self.to_display.pop_front() else { break };
-            self.display.on_message(rig.now, &message);
-            self.collect();
+            self.to_view.extend(self.screen.on_message(rig.now, &message));
         }
     }
 
@@ -84,10 +80,7 @@ impl Viewer {
     pub(crate) fn update(&mut self, rig: &Rig, which: usize) {
         let Some(which) = which.checked_rem(self.updates.len()) else { return };
         if let Some((header, chunks)) = self.updates.remove(which) {
-            self.display.on_update(rig.now, &header, chunks);
-            let mut room = display::Room::ENDLESS;
-            self.display.work(rig.now, &mut room);
-            self.collect();
+            self.to_view.extend(self.screen.on_update(rig.now, &header, chunks));
         }
     }
 
@@ -100,18 +93,9 @@ impl Viewer {
         }
     }
 
-    /// The compositor reads, and answers with everything that input devices could say.
-    pub(crate) fn compositor(&mut self, rig: &Rig, input: (u8, u32)) {
-        self.compositor.input_event(input.0, input.1);
-        self.compositor.release(usize::MAX);
-        self.compositor.tick();
-        let (bytes, fds) = self.compositor.output.take();
-        self.display.input().fds_mut().extend(fds);
-        for part in bytes.chunks(1 << 12) {
-            self.display.input().push(part, []).expect("events fit");
-            self.display.process(rig.now);
-        }
-        self.collect();
+    /// It draws, and its user does what input devices can say.
+    pub(crate) fn draw(&mut self, rig: &Rig, input: (u8, u32)) {
+        self.to_view.extend(self.screen.draw(rig.now, input));
     }
 
     /// Everything arrives in order.
@@ -120,28 +104,8 @@ impl Viewer {
         while !self.updates.is_empty() {
             self.update(rig, 0);
         }
-        self.compositor(rig, (0, 0));
-        if self.display.next_timeout().is_some_and(|at| at <= rig.now) {
-            self.display.on_timeout(rig.now);
-            self.collect();
-        }
+        self.draw(rig, (0, 0));
+        self.to_view.extend(self.screen.pass(rig.now));
         self.deliver_up(rig, usize::MAX);
-    }
-
-    fn collect(&mut self) {
-        let (bytes, fds) = self.display.output().take();
-        self.compositor.input.fds_mut().extend(fds);
-        for part in bytes.chunks(1 << 12) {
-            self.compositor.input.push(part, []).expect("requests fit");
-            self.compositor.process();
-        }
-        while let Some(action) = self.display.poll_action() {
-            if let Action::Message(bytes) = action {
-                self.to_view.push_back(bytes);
-            }
-        }
-        if let Some(End::PeerViolation(what)) = self.display.end() {
-            panic!("the display half accuses the view: {what}");
-        }
     }
 }

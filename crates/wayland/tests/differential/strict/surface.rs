@@ -431,6 +431,11 @@ impl Strict {
 }
 
 impl Strict {
+    /// Whether a parent's next commit is to bring children, or what they have committed.
+    pub(crate) fn is_half_said(&self) -> bool {
+        self.surfaces.values().any(|surface| surface.cached.is_some() || surface.pending.stack.is_some())
+    }
+
     /// Records what is to be seen now.
     pub(super) fn look(&mut self) {
         let indices = self.surfaces.iter().filter_map(|(id, surface)| Some((*id, surface.index?)));
