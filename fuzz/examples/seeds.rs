@@ -58,6 +58,7 @@ fn all() -> [(&'static str, Seeds); 16] {
         ("wayland_message", wayland_message()),
         ("half_message", half_message()),
         ("chunk", chunk()),
+        ("page", page()),
         ("pair", pair()),
         ("programs", programs()),
         ("pulse_commands", pulse_commands()),
@@ -355,6 +356,69 @@ fn half_message() -> Seeds {
             to_app(ToApp::Fatal { object: WireId::DISPLAY, code: 2, message: "out of memory".to_owned() }),
         ),
         ("snapshot", [&[2][..], &snapshot.encode()].concat()),
+    ]
+}
+
+/// Windows as a view tells of them, with a child, and what becomes of them.
+fn page() -> Seeds {
+    let message = |message: ToDisplay| {
+        let bytes = message.encode();
+        [&[0][..], &(bytes.len() as u16).to_le_bytes(), &bytes].concat()
+    };
+    let bind = |(global, interface): (u32, &str)| {
+        let (interface, id) = (interface.to_owned(), WireId(2 + 2 * u64::from(global)));
+        message(ToDisplay::Bind { global, interface, version: 1, id })
+    };
+    let globals = ["wl_compositor", "wl_subcompositor", "xdg_wm_base", "wp_viewporter"];
+    let globals: Vec<u8> = (1..).zip(globals).flat_map(bind).collect();
+    let request = |object, opcode, args| Request { object: WireId(object), opcode, args };
+    let ask = |object, opcode, args| message(ToDisplay::Request(request(object, opcode, args)));
+    let new = |id| WireArg::NewId(WireId(id));
+    let object = |id| WireArg::Object(WireId(id));
+    let unit = |surface, number, content| {
+        let (state, children) = (Vec::new(), Vec::new());
+        let (offset, feedback, answered) = ((0, 0), false, None);
+        Unit { surface: WireId(surface), number, state, content, offset, feedback, answered, children }
+    };
+    let shows = |surface, number| unit(surface, number, UnitContent::Update(UpdateSeq(number)));
+    // Eight pixels in two rows, in one colour.
+    let solid = [0, 11, 0, 1, 0, 0, 0, 3, 1, 0, 0, 255, 7];
+    let update = |surface: u8, seq: u8| [&[1, surface, seq, 3, 1, 1, 1, 13][..], &solid].concat();
+    let window = [
+        globals,
+        ask(4, 0, vec![new(12)]),
+        ask(8, 2, vec![new(14), object(12)]),
+        ask(14, 1, vec![new(16)]),
+        ask(16, 2, vec![WireArg::Str(Some(b"a window".to_vec()))]),
+        message(ToDisplay::Unit(unit(12, 1, UnitContent::Keep))),
+    ]
+    .concat();
+    let geometry = request(14, 3, [0, 0, 4, 2].map(WireArg::Int).into());
+    let first = Unit { state: vec![geometry], ..shows(12, 2) };
+    let first = [update(12, 1), update(12, 2), message(ToDisplay::Unit(first)), vec![2]].concat();
+    let child = [
+        ask(4, 0, vec![new(18)]),
+        ask(6, 1, vec![new(20), object(18), object(12)]),
+        ask(10, 1, vec![new(22), object(18)]),
+    ]
+    .concat();
+    let state =
+        vec![request(20, 1, vec![WireArg::Int(2), WireArg::Int(1)]), request(20, 3, vec![object(12)])];
+    let shape = vec![
+        request(22, 1, [0, 0, 512, 256].map(WireArg::Fixed).into()),
+        request(22, 2, vec![WireArg::Int(8), WireArg::Int(4)]),
+        request(18, 8, vec![WireArg::Int(2)]),
+    ];
+    let inside = Unit { state: shape, ..shows(18, 1) };
+    let both = message(ToDisplay::Unit(Unit { state, children: vec![inside], ..shows(12, 3) }));
+    let ends =
+        [ask(20, 0, vec![]), ask(18, 0, vec![]), message(ToDisplay::Unit(unit(12, 4, UnitContent::None)))];
+    vec![
+        ("window", [&window[..], &first].concat()),
+        ("child", [&window, &first, &child, &both, &update(18, 1), &update(12, 3), &[2][..]].concat()),
+        ("waits", [&window[..], &child, &both, &ends.concat(), &[3, 60], &update(12, 3)[..]].concat()),
+        ("hidden", [&window[..], &first[..first.len() - 1], &[3, 60, 2]].concat()),
+        ("rotten", [&window[..], &[1, 12, 2, 3, 1, 1, 1, 2, 9, 9], &update(12, 1), &first[..]].concat()),
     ]
 }
 

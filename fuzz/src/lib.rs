@@ -18,6 +18,7 @@ pub mod http3;
 #[allow(dead_code, reason = "its other callers are in the module that loads it")]
 mod http3_wire;
 mod input;
+pub mod page;
 pub mod pair;
 pub mod programs;
 pub mod pulse_commands;
@@ -67,6 +68,7 @@ mod tests {
         ("wayland_message", super::wayland_message::run),
         ("half_message", super::half_message::run),
         ("chunk", super::chunk::run),
+        ("page", super::page::run),
         ("pair", super::pair::run),
         ("programs", super::programs::run),
         ("pulse_commands", super::pulse_commands::run),

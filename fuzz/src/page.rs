@@ -1,0 +1,79 @@
+//! What an app side says to a page, and what a script asks the page for.
+//!
+//! Input: operations, each a byte that says which, then what it needs: 0 a message (two bytes length, the message),
+//! 1 an update (surface, number, width − 1, height − 1, format, whether it is fresh, then length and bytes of one
+//! chunk), 2 the page draws, 3 so much time passes (in 20 ms), 4 another program takes its number.
+
+use bytes::Bytes;
+use wayferry_page::{Inside, Node, Page, rgba};
+use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
+
+use crate::Input;
+
+const PROGRAM: ConnectionId = ConnectionId(1);
+
+/// What is kept at most, by the limits.
+const MOST: usize = (1 << 30) + (384 << 20) + (32 << 20) + (64 << 20);
+
+/// A page bears it all, and gives everything back in the end.
+///
+/// # Panics
+/// When it does not.
+pub fn run(data: &[u8]) {
+    let mut input = Input(data);
+    let (mut page, mut now) = (Page::new(), Time::ZERO);
+    page.open(PROGRAM).expect("room");
+    while !input.is_empty() {
+        match input.u8() % 5 {
+            0 => {
+                let length = input.u16().into();
+                page.on_message(now, PROGRAM, input.take(length));
+            }
+            1 => update(&mut page, now, &mut input),
+            2 => draw(&mut page),
+            3 => {
+                now += std::time::Duration::from_millis(20) * u32::from(input.u8());
+                page.on_timeout(now);
+            }
+            _ => page.open(PROGRAM).expect("room"),
+        }
+        while page.poll_message().is_some() {}
+        assert!(page.kept() <= MOST);
+    }
+    draw(&mut page);
+    page.close(PROGRAM);
+    assert_eq!(page.kept(), 0);
+}
+
+fn update(page: &mut Page, now: Time, input: &mut Input<'_>) {
+    let header = UpdateHeader {
+        connection: PROGRAM,
+        surface: SurfaceId(input.u8().into()),
+        seq: UpdateSeq(input.u8().into()),
+        size: (u32::from(input.u8()) + 1, u32::from(input.u8()) + 1),
+        format: input.u8() % 10,
+        fresh: input.u8() & 1 != 0,
+        covers: 0,
+        unit: None,
+    };
+    let length = input.u8().into();
+    page.on_update(now, &header, vec![Bytes::copy_from_slice(input.take(length))]);
+}
+
+/// What a script does: paints all that there is.
+fn draw(page: &mut Page) {
+    fn each(node: &Node<'_>) {
+        node.shape.size(node.content.size());
+        let pixels = rgba(node.content, node.content.size().rect());
+        assert_eq!(pixels.len() as u64, node.content.size().rect().area() * 4);
+        for inside in &node.inside {
+            if let Inside::Child(child) = inside {
+                each(child);
+            }
+        }
+    }
+    for (_, program) in page.programs() {
+        program.windows().for_each(|window| each(&window.root));
+    }
+    page.on_frame();
+}
