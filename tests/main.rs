@@ -1,5 +1,6 @@
 //! Whole programs: real compositors, real applications, and Wayferry between them.
 
+mod browser;
 mod captures;
 mod carriers;
 mod clipboard;

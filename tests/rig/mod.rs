@@ -4,6 +4,7 @@
 //! ([`until`]), and is ended with all its descendants when its owner is dropped, in a failing test too. A program that
 //! is missing fails the test: `scripts/setup` installs them all.
 
+mod chromium;
 mod device;
 mod ferry;
 mod home;
@@ -18,6 +19,7 @@ mod weston;
 
 use std::time::{Duration, Instant};
 
+pub(crate) use chromium::Chromium;
 pub(crate) use ferry::{Halves, Pair, Session, attach, attach_to, free_address, host, sockets};
 pub(crate) use home::{Home, processes, unprivileged};
 pub(crate) use input_method::InputMethod;

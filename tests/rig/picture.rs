@@ -14,6 +14,12 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
+    /// Of these pixels.
+    pub(crate) fn of(width: usize, height: usize, pixels: Vec<u8>) -> Self {
+        assert_eq!(pixels.len(), width * height * 3, "a truncated picture");
+        Self { width, height, pixels }
+    }
+
     /// Reads a binary portable pixmap with 255 as its greatest value: what `grim -t ppm` writes.
     pub(crate) fn from_ppm(bytes: &[u8]) -> Self {
         let mut parts = bytes.splitn(4, |&byte| byte == b'\n' || byte == b' ');

@@ -1,0 +1,313 @@
+//! What a script calls: one viewer, with numbers and bytes alone.
+//!
+//! What goes in as bytes is written to the place that [`input`] gives; what comes out as bytes lies at [`out`] until
+//! the next call. Times are milliseconds since the viewer began. Invariant: a call before [`begin`] does nothing.
+#![allow(unsafe_code, reason = "what a script calls has bare names")]
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use bytes::Bytes;
+use wayferry_page::{Damage, rgba};
+use wayferry_pixels::Rect;
+use wayferry_proto::{
+    Arrival, CloseReason, ConnectionId, HostTime, Secret, SessionId, StreamId, Time, Transmit,
+};
+
+use crate::drawing::{Drawing, whole};
+use crate::viewer::{Notice, Over, Viewer};
+
+#[derive(Default)]
+struct State {
+    viewer: Option<Viewer>,
+    input: Vec<u8>,
+    out: Vec<u8>,
+    /// Numbers that go with what came out.
+    numbers: [u32; 2],
+    text: String,
+}
+
+thread_local! {
+    static STATE: RefCell<State> = RefCell::default();
+}
+
+fn with<T: Default>(act: impl FnOnce(&mut State) -> T) -> T {
+    STATE.with(|state| state.try_borrow_mut().map(|mut state| act(&mut state)).unwrap_or_default())
+}
+
+fn viewing<T: Default>(act: impl FnOnce(&mut Viewer, &[u8], &mut Vec<u8>) -> T) -> T {
+    with(|State { viewer, input, out, .. }| match viewer {
+        Some(viewer) => act(viewer, input, out),
+        None => T::default(),
+    })
+}
+
+fn time(milliseconds: f64) -> Time {
+    // What is no time counts as the beginning.
+    Time::new(Duration::try_from_secs_f64(milliseconds / 1000.0).unwrap_or_default())
+}
+
+fn arrive(now: f64, arrival: impl FnOnce(&[u8]) -> Arrival) {
+    viewing(|viewer, input, _| viewer.receive(time(now), arrival(input)));
+}
+
+/// A place for so many bytes that the next call takes.
+#[unsafe(no_mangle)]
+extern "C" fn input(length: usize) -> *mut u8 {
+    with(|state| {
+        state.input.clear();
+        state.input.resize(length, 0);
+        Address(state.input.as_mut_ptr())
+    })
+    .0
+}
+
+/// Where the bytes are that the last call gave.
+#[unsafe(no_mangle)]
+extern "C" fn out() -> *mut u8 {
+    with(|state| Address(state.out.as_mut_ptr())).0
+}
+
+/// How many these are.
+#[unsafe(no_mangle)]
+extern "C" fn out_length() -> usize {
+    with(|state| state.out.len())
+}
+
+/// The first or second number that the last call gave.
+#[unsafe(no_mangle)]
+extern "C" fn number(index: usize) -> u32 {
+    with(|state| state.numbers.get(index).copied().unwrap_or_default())
+}
+
+/// Begins a session, in the place of the one before: 16 bytes of its id and 32 of the secret, as a ticket has them.
+/// Gives 1 if they are that long.
+#[unsafe(no_mangle)]
+extern "C" fn begin(now: f64) -> u32 {
+    with(|state| {
+        let Ok(ticket): Result<[u8; 48], _> = state.input[..].try_into() else { return 0 };
+        let (mut id, mut secret) = ([0; 16], [0; 32]);
+        id.copy_from_slice(&ticket[..16]);
+        secret.copy_from_slice(&ticket[16..]);
+        state.input.fill(0);
+        let viewer = Viewer::new(SessionId(id), Secret::from(secret), time(now), HostTime(0));
+        state.viewer = Some(viewer);
+        1
+    })
+}
+
+/// Bytes of a stream have come, the next in order from that place on.
+#[unsafe(no_mangle)]
+extern "C" fn stream_data(now: f64, stream: u32, offset: f64) {
+    arrive(now, |bytes| Arrival::Data {
+        stream: StreamId(stream.into()),
+        offset: offset as u64,
+        bytes: Bytes::copy_from_slice(bytes),
+    });
+}
+
+/// A stream has ended after so many bytes.
+#[unsafe(no_mangle)]
+extern "C" fn stream_finished(now: f64, stream: u32, length: f64) {
+    arrive(now, |_| Arrival::Finished { stream: StreamId(stream.into()), length: length as u64 });
+}
+
+/// The other side has given up a stream.
+#[unsafe(no_mangle)]
+extern "C" fn stream_reset(now: f64, stream: u32, code: u32) {
+    arrive(now, |_| Arrival::Reset { stream: StreamId(stream.into()), code });
+}
+
+/// The other side does not want a stream of this one.
+#[unsafe(no_mangle)]
+extern "C" fn stream_stopped(now: f64, stream: u32, code: u32) {
+    arrive(now, |_| Arrival::Stopped { stream: StreamId(stream.into()), code });
+}
+
+/// A datagram has come.
+#[unsafe(no_mangle)]
+extern "C" fn datagram(now: f64) {
+    arrive(now, |bytes| Arrival::Datagram { bytes: Bytes::copy_from_slice(bytes) });
+}
+
+/// The other side has ended the session, with this code and text.
+#[unsafe(no_mangle)]
+extern "C" fn closed(now: f64, code: u32) {
+    arrive(now, |text| {
+        let reason = CloseReason::from_wire(code, &String::from_utf8_lossy(text));
+        Arrival::Closed { reason }
+    });
+}
+
+/// The link is gone.
+#[unsafe(no_mangle)]
+extern "C" fn lost(now: f64) {
+    arrive(now, |_| Arrival::Closed { reason: CloseReason::LinkLost("the browser lost it".to_owned()) });
+}
+
+/// So many bytes that were to be sent have not left.
+#[unsafe(no_mangle)]
+extern "C" fn unsent(now: f64, bytes: usize) {
+    viewing(|viewer, _, _| viewer.set_unsent(time(now), bytes));
+}
+
+/// Does what is due.
+#[unsafe(no_mangle)]
+extern "C" fn on_timeout(now: f64) {
+    viewing(|viewer, _, _| viewer.on_timeout(time(now)));
+}
+
+/// When [`on_timeout`] is to be called; less than 0 for never.
+#[unsafe(no_mangle)]
+extern "C" fn next_timeout() -> f64 {
+    let next = viewing(|viewer, _, _| viewer.next_timeout());
+    next.map_or(-1.0, |at| at.since_start().as_secs_f64() * 1000.0)
+}
+
+/// Leaves the session.
+#[unsafe(no_mangle)]
+extern "C" fn leave(now: f64) {
+    viewing(|viewer, _, _| viewer.leave(time(now)));
+}
+
+/// What is to be done next with the link: 0 nothing, 1 open a stream (stream, priority), 2 append to it (stream; 1 if
+/// it ends so), 3 give it a priority (stream, priority), 4 reset it (stream, code), 5 stop one of the other side's
+/// (stream, code), 6 send a datagram, 7 end the session (code). Bytes are at [`out`].
+#[unsafe(no_mangle)]
+extern "C" fn poll_transmit(now: f64) -> u32 {
+    with(|State { viewer, out, numbers, .. }| {
+        out.clear();
+        let stream = |stream: StreamId| u32::try_from(stream.0).unwrap_or(u32::MAX);
+        let Some(transmit) = viewer.as_mut().and_then(|viewer| viewer.poll_transmit(time(now))) else {
+            return 0;
+        };
+        let (kind, first, second) = match transmit {
+            Transmit::Open { stream: id, priority } => (1, stream(id), priority.0.cast_unsigned()),
+            Transmit::Data { stream: id, bytes, finish } => {
+                out.extend_from_slice(&bytes);
+                (2, stream(id), finish.into())
+            }
+            Transmit::Prioritise { stream: id, priority } => (3, stream(id), priority.0.cast_unsigned()),
+            Transmit::Reset { stream: id, code } => (4, stream(id), code),
+            Transmit::Stop { stream: id, code } => (5, stream(id), code),
+            Transmit::Datagram { bytes } => {
+                out.extend_from_slice(&bytes);
+                (6, 0, 0)
+            }
+            Transmit::Close { code, reason } => {
+                out.extend_from_slice(reason.as_bytes());
+                (7, code, 0)
+            }
+        };
+        *numbers = [first, second];
+        kind
+    })
+}
+
+/// What has happened: 0 nothing, 1 the page is let in, 2 a program is not shown any more (why is at [`out`]), and it is
+/// over: 10 it is done, 11 the ticket is not good, 12 there are too many viewers, 13 another build, 14 the link was
+/// lost, 15 a rule was broken.
+#[unsafe(no_mangle)]
+extern "C" fn poll_notice() -> u32 {
+    viewing(|viewer, _, out| {
+        out.clear();
+        match viewer.poll_notice() {
+            None => 0,
+            Some(Notice::Welcome) => 1,
+            Some(Notice::NotShown(why)) => {
+                out.extend_from_slice(why.as_bytes());
+                2
+            }
+            Some(Notice::Over(over)) => match over {
+                Over::Done => 10,
+                Over::Refused => 11,
+                Over::Full => 12,
+                Over::Incompatible => 13,
+                Over::Lost => 14,
+                Over::Broken => 15,
+            },
+        }
+    })
+}
+
+/// Whether there is something new to be drawn.
+#[unsafe(no_mangle)]
+extern "C" fn wants_frame() -> u32 {
+    viewing(|viewer, _, _| viewer.page().wants_frame().into())
+}
+
+/// Everything that there is has been drawn.
+#[unsafe(no_mangle)]
+extern "C" fn on_frame(now: f64) {
+    viewing(|viewer, _, _| viewer.on_frame(time(now)));
+}
+
+/// What there is to be drawn, at [`out`]: the words of [`Drawing`]. Its text is given by [`text`].
+#[unsafe(no_mangle)]
+extern "C" fn drawing() {
+    with(|State { viewer, out, text, .. }| {
+        out.clear();
+        let Some(viewer) = viewer else { return };
+        let drawing = Drawing::of(viewer.page());
+        out.extend(drawing.words.iter().flat_map(|word| word.to_le_bytes()));
+        *text = drawing.text;
+    });
+}
+
+/// The text of the last drawing, at [`out`].
+#[unsafe(no_mangle)]
+extern "C" fn text() {
+    with(|State { out, text, .. }| {
+        out.clear();
+        out.extend_from_slice(text.as_bytes());
+    });
+}
+
+/// What is to be painted anew of a surface, at [`out`]: of each rectangle four words, x, y, width and height. Gives how
+/// many there are, or −1 if all of it is to be.
+#[unsafe(no_mangle)]
+extern "C" fn damage(program: u32, low: u32, high: u32) -> i32 {
+    viewing(|viewer, _, out| {
+        out.clear();
+        let program = viewer.page().program(ConnectionId(program));
+        match program.and_then(|program| program.take_damage(whole(low, high))) {
+            None => 0,
+            Some(Damage::All) => -1,
+            Some(Damage::Part(region)) => {
+                for rect in region.rects() {
+                    let words = [rect.x, rect.y, rect.width, rect.height];
+                    out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+                }
+                // A region has at most 256.
+                region.rects().len() as i32
+            }
+        }
+    })
+}
+
+/// The pixels of a part of a surface, at [`out`], as `ImageData` has them.
+#[unsafe(no_mangle)]
+extern "C" fn pixels(program: u32, low: u32, high: u32, x: u32, y: u32, width: u32, height: u32) {
+    viewing(|viewer, _, out| {
+        out.clear();
+        let program = viewer.page().program(ConnectionId(program));
+        if let Some(content) = program.and_then(|program| program.content(whole(low, high))) {
+            *out = rgba(content, Rect::new(x, y, width, height));
+        }
+    });
+}
+
+/// Bytes that the page keeps.
+#[unsafe(no_mangle)]
+extern "C" fn kept() -> usize {
+    viewing(|viewer, _, _| viewer.page().kept())
+}
+
+/// A place in memory; none by default.
+struct Address(*mut u8);
+
+impl Default for Address {
+    fn default() -> Self {
+        Self(std::ptr::null_mut())
+    }
+}

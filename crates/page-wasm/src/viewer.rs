@@ -1,0 +1,231 @@
+//! The display side of a session, as a viewer.
+//!
+//! Invariant: each program that the page shows has a channel here, and none other has.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use wayferry_page::Page;
+use wayferry_proto::{
+    Arrival, Capabilities, ChannelId, CloseReason, ClosedBy, Config, ConnectionId, Control, Event, Header,
+    HostTime, Limits, LinkState, RemoteChannelId, Repair, Secret, Session, SessionId, Side, Time, Transmit,
+};
+
+/// Bytes that may wait to be sent: an app side that does not read is given up.
+pub const MAX_UNSENT: usize = 4 << 20;
+
+/// What the app side may make the session keep. Its streams are read in order, so one update after the other is
+/// incomplete, of 20 MiB at most.
+const LIMITS: Limits = Limits {
+    buffered: 128 << 20,
+    buffered_per_channel: 8 << 20,
+    buffered_before_hello: 1 << 20,
+    streams: 8192,
+    unacknowledged: 0,
+};
+
+/// Stop codes: there are as many programs as may be; the program is not shown any more; no such channel.
+const STOP_TOO_MANY: u32 = 6;
+const STOP_ENDED: u32 = 5;
+const STOP_UNKNOWN: u32 = 3;
+
+/// What the script should know beside what is to be seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// The app side has let the page in.
+    Welcome,
+    /// A program is not shown any more although it goes on, and why.
+    NotShown(String),
+    /// It is over; the last notice.
+    Over(Over),
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// The session has ended, or its owner has sent all viewers away.
+    Done,
+    /// The ticket is not good, or not good any more.
+    Refused,
+    /// There are as many viewers as may be.
+    Full,
+    /// The two are of different builds.
+    Incompatible,
+    /// The link was lost.
+    Lost,
+    /// One of the two broke a rule, or met a limit.
+    Broken,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Viewer {
+    session: Session,
+    page: Page,
+    channels: BTreeMap<ConnectionId, (ChannelId, RemoteChannelId)>,
+    notices: VecDeque<Notice>,
+    is_welcome: bool,
+}
+
+impl Viewer {
+    /// Begins a session with what a ticket says. `origin` is what the script's clock showed at [`Time::ZERO`].
+    pub fn new(session: SessionId, secret: Secret, start: Time, origin: HostTime) -> Self {
+        let config = Config {
+            session,
+            secret: Some(secret),
+            software: format!("wayferry {} in a browser", env!("CARGO_PKG_VERSION")),
+            capabilities: Capabilities::VIEW,
+            repair: Repair::Off,
+            limits: LIMITS,
+            start,
+            clock_origin: origin,
+            ..Config::new(Side::Display)
+        };
+        let mut session = Session::new(config);
+        // Cannot fail: it is small.
+        let _ = session.control(&Control::Snapshot(wayferry_page::snapshot().encode().into()));
+        Self {
+            session,
+            page: Page::new(),
+            channels: BTreeMap::new(),
+            notices: VecDeque::new(),
+            is_welcome: false,
+        }
+    }
+
+    /// Takes what has arrived.
+    pub fn receive(&mut self, now: Time, arrival: Arrival) {
+        self.session.receive(now, arrival);
+        self.go_on(now);
+    }
+
+    /// So many bytes were handed to the carrier and have not left.
+    pub fn set_unsent(&mut self, now: Time, bytes: usize) {
+        let link = LinkState { unsent: bytes as u64, idle: bytes == 0, ..LinkState::default() };
+        self.session.set_link(now, &link);
+        if bytes > MAX_UNSENT {
+            self.session.close(CloseReason::TooMuch("bytes that the app side does not read".to_owned()));
+            self.go_on(now);
+        }
+    }
+
+    /// Everything that is to be seen has been drawn.
+    pub fn on_frame(&mut self, now: Time) {
+        self.page.on_frame();
+        self.go_on(now);
+    }
+
+    /// Does what is due.
+    pub fn on_timeout(&mut self, now: Time) {
+        self.session.on_timeout(now);
+        self.page.on_timeout(now);
+        self.go_on(now);
+    }
+
+    /// When [`Self::on_timeout`] is to be called.
+    pub fn next_timeout(&self) -> Option<Time> {
+        [self.session.next_timeout(), self.page.next_timeout()].into_iter().flatten().min()
+    }
+
+    /// Leaves the session.
+    pub fn leave(&mut self, now: Time) {
+        self.session.close(CloseReason::Done);
+        self.go_on(now);
+    }
+
+    /// What the carrier is to do next.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
+        self.session.poll_transmit(now)
+    }
+
+    /// What happened next.
+    pub fn poll_notice(&mut self) -> Option<Notice> {
+        self.notices.pop_front()
+    }
+
+    /// What is to be seen.
+    pub fn page(&mut self) -> &mut Page {
+        &mut self.page
+    }
+
+    fn go_on(&mut self, now: Time) {
+        while let Some(event) = self.session.poll_event() {
+            self.on_event(now, event);
+        }
+        if self.session.is_welcome() {
+            self.welcome();
+        }
+        while let Some((connection, message)) = self.page.poll_message() {
+            if let Some((channel, _)) = self.channels.get(&connection) {
+                // Cannot fail: what a page says is short.
+                let _ = self.session.send(*channel, &message);
+            }
+        }
+        while let Some(ended) = self.page.poll_ended() {
+            if let Some((channel, from)) = self.channels.remove(&ended.connection) {
+                self.session.finish(channel);
+                self.session.stop(from, STOP_ENDED);
+            }
+            self.notices.push_back(Notice::NotShown(ended.end.to_string()));
+        }
+    }
+
+    fn welcome(&mut self) {
+        if !std::mem::replace(&mut self.is_welcome, true) {
+            self.notices.push_back(Notice::Welcome);
+        }
+    }
+
+    fn on_event(&mut self, now: Time, event: Event) {
+        match event {
+            Event::Opened { channel, header: Header::Wayland { connection } } => {
+                self.open(connection, channel)
+            }
+            // Nothing else is a view's.
+            Event::Opened { channel, .. } => self.session.stop(channel, STOP_UNKNOWN),
+            Event::Message { header: Header::Wayland { connection }, bytes, .. } => {
+                self.page.on_message(now, connection, &bytes);
+            }
+            Event::Update { header, chunks } => self.page.on_update(now, &header, chunks),
+            Event::Finished { header: Header::Wayland { connection }, .. }
+            | Event::Reset { header: Header::Wayland { connection }, .. } => self.close(connection),
+            Event::Stopped { header: Header::Events { connection }, .. } => self.close(connection),
+            Event::Control(Control::Exit { .. }) => self.session.close(CloseReason::Done),
+            Event::Closed { reason, by } => {
+                for (connection, _) in std::mem::take(&mut self.channels) {
+                    self.page.close(connection);
+                }
+                self.notices.push_back(Notice::Over(over(&reason, by)));
+            }
+            _ => {}
+        }
+    }
+
+    fn open(&mut self, connection: ConnectionId, from: RemoteChannelId) {
+        // Who is not let in is told of no program.
+        self.welcome();
+        self.close(connection);
+        if self.page.open(connection).is_err() {
+            return self.session.stop(from, STOP_TOO_MANY);
+        }
+        let channel = self.session.open(Header::Events { connection });
+        self.channels.insert(connection, (channel, from));
+    }
+
+    fn close(&mut self, connection: ConnectionId) {
+        self.page.close(connection);
+        if let Some((channel, _)) = self.channels.remove(&connection) {
+            self.session.finish(channel);
+        }
+    }
+}
+
+fn over(reason: &CloseReason, by: ClosedBy) -> Over {
+    match (reason, by) {
+        (CloseReason::Done, _) => Over::Done,
+        (CloseReason::BadSecret | CloseReason::Gone, _) => Over::Refused,
+        (CloseReason::TooMuch(_), ClosedBy::Peer | ClosedBy::Link) => Over::Full,
+        (CloseReason::Incompatible { .. }, _) => Over::Incompatible,
+        (CloseReason::Timeout | CloseReason::LinkLost(_) | CloseReason::TlsRefused(_), _) => Over::Lost,
+        _ => Over::Broken,
+    }
+}

@@ -1,0 +1,264 @@
+//! A viewer and an app side's session, with nothing between them.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use wayferry_message::snapshot::Snapshot;
+use wayferry_message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
+use wayferry_page_wasm::drawing::Drawing;
+use wayferry_page_wasm::viewer::{MAX_UNSENT, Notice, Over, Viewer};
+use wayferry_proto::{
+    Arrival, Capabilities, CloseReason, Config, ConnectionId, Control, Event, Header, HostTime, Secret,
+    Session, SessionId, Side, StreamId, SurfaceId, Time, Transmit, UpdateHeader, UpdateSeq,
+};
+
+const PROGRAM: ConnectionId = ConnectionId(1);
+const SURFACE: WireId = WireId(8);
+
+fn secret() -> Secret {
+    Secret::from([7; 32])
+}
+
+fn viewer() -> Viewer {
+    Viewer::new(SessionId([1; 16]), secret(), Time::ZERO, HostTime(0))
+}
+
+fn host() -> Session {
+    Session::new(Config {
+        session: SessionId([1; 16]),
+        accepted_secrets: vec![secret()],
+        capabilities: Capabilities::VIEW,
+        ..Config::new(Side::App)
+    })
+}
+
+/// One direction: streams are read in order, as a page's are.
+#[derive(Default)]
+struct Way {
+    lengths: BTreeMap<StreamId, u64>,
+}
+
+impl Way {
+    /// What the other side receives.
+    fn carry(&mut self, transmit: Transmit) -> Option<Vec<Arrival>> {
+        Some(match transmit {
+            Transmit::Data { stream, bytes, finish } => {
+                let offset = self.lengths.entry(stream).or_default();
+                let data = Arrival::Data { stream, offset: *offset, bytes: bytes.clone() };
+                *offset += bytes.len() as u64;
+                let end = finish.then_some(Arrival::Finished { stream, length: *offset });
+                [data].into_iter().chain(end).collect()
+            }
+            Transmit::Reset { stream, code } => vec![Arrival::Reset { stream, code }],
+            Transmit::Stop { stream, code } => vec![Arrival::Stopped { stream, code }],
+            Transmit::Datagram { bytes } => vec![Arrival::Datagram { bytes }],
+            Transmit::Close { code, reason } => {
+                vec![Arrival::Closed { reason: CloseReason::from_wire(code, &reason) }]
+            }
+            Transmit::Open { .. } | Transmit::Prioritise { .. } => return None,
+        })
+    }
+}
+
+/// Both, and what they have said.
+struct Pair {
+    viewer: Viewer,
+    host: Session,
+    ways: [Way; 2],
+    heard: Vec<Event>,
+    notices: Vec<Notice>,
+}
+
+impl Pair {
+    fn new(viewer: Viewer, host: Session) -> Self {
+        let mut pair = Self { viewer, host, ways: Default::default(), heard: vec![], notices: vec![] };
+        pair.settle();
+        pair
+    }
+
+    fn settle(&mut self) {
+        loop {
+            let mut idle = true;
+            while let Some(transmit) = self.viewer.poll_transmit(Time::ZERO) {
+                idle = false;
+                for arrival in self.ways[0].carry(transmit).into_iter().flatten() {
+                    self.host.receive(Time::ZERO, arrival);
+                }
+            }
+            while let Some(event) = self.host.poll_event() {
+                self.heard.push(event);
+            }
+            while let Some(transmit) = self.host.poll_transmit(Time::ZERO) {
+                idle = false;
+                for arrival in self.ways[1].carry(transmit).into_iter().flatten() {
+                    self.viewer.receive(Time::ZERO, arrival);
+                }
+            }
+            self.notices.extend(std::iter::from_fn(|| self.viewer.poll_notice()));
+            if idle {
+                return;
+            }
+        }
+    }
+
+    /// A program with a window of eight red pixels.
+    fn show(&mut self) {
+        let channel = self.host.open(Header::Wayland { connection: PROGRAM });
+        for message in window() {
+            self.host.send(channel, &message.encode()).expect("it is short");
+        }
+        let header = UpdateHeader {
+            connection: PROGRAM,
+            surface: SurfaceId(SURFACE.0),
+            seq: UpdateSeq(1),
+            size: (4, 2),
+            format: 1,
+            fresh: true,
+            covers: 0,
+            unit: None,
+        };
+        let chunk = vec![0, 11, 0, 1, 0, 0, 0, 3, 1, 0, 0, 255, 7];
+        self.host.send_update(header, vec![chunk]).expect("it is small");
+        self.settle();
+    }
+}
+
+fn window() -> Vec<ToDisplay> {
+    let bind = |global, interface: &str, id| ToDisplay::Bind {
+        global,
+        interface: interface.to_owned(),
+        version: 1,
+        id: WireId(id),
+    };
+    let ask = |object, opcode, args| ToDisplay::Request(Request { object: WireId(object), opcode, args });
+    let (new, object) = (WireArg::NewId, WireArg::Object);
+    vec![
+        bind(1, "wl_compositor", 4),
+        bind(3, "xdg_wm_base", 6),
+        ask(4, 0, vec![new(SURFACE)]),
+        ask(6, 2, vec![new(WireId(10)), object(SURFACE)]),
+        ask(10, 1, vec![new(WireId(12))]),
+        ask(12, 2, vec![WireArg::Str(Some(b"red".to_vec()))]),
+        ToDisplay::Unit(Unit {
+            surface: SURFACE,
+            number: 1,
+            state: Vec::new(),
+            content: UnitContent::Update(UpdateSeq(1)),
+            offset: (0, 0),
+            feedback: false,
+            answered: None,
+            children: Vec::new(),
+        }),
+    ]
+}
+
+#[test]
+fn a_viewer_is_let_in_shows_a_window_and_answers() {
+    let mut pair = Pair::new(viewer(), host());
+    assert!(pair.notices.is_empty(), "the host has said nothing after its hello");
+    let told = pair.heard.iter().find_map(|event| match event {
+        Event::Control(Control::Snapshot(bytes)) => Some(Snapshot::decode(bytes)),
+        _ => None,
+    });
+    assert_eq!(told, Some(Ok(wayferry_page::snapshot())));
+    pair.show();
+    assert_eq!(pair.notices, [Notice::Welcome]);
+    let drawing = Drawing::of(pair.viewer.page());
+    let words = [1, 1, 8, 0, 0, 0, 4, 2, 0, 3, 3, 1, 8, 0, 0, 0, 4, 2, 4, 2, 0, 0, 0, 0, 0, 0];
+    assert_eq!((&drawing.words[..], &drawing.text[..]), (&words[..], "red"));
+    let answers = pair.heard.iter().filter_map(|event| match event {
+        Event::Message { header: Header::Events { connection: PROGRAM }, bytes, .. } => {
+            ToApp::decode(bytes).ok()
+        }
+        _ => None,
+    });
+    assert_eq!(answers.collect::<Vec<_>>(), [ToApp::Applied { surface: SURFACE, unit: 1 }]);
+    pair.host.control(&Control::Exit { code: 0 }).expect("it is the host's to say");
+    pair.settle();
+    assert_eq!(pair.notices.last(), Some(&Notice::Over(Over::Done)));
+    assert_eq!(Drawing::of(pair.viewer.page()).words, [0]);
+    assert!(pair.host.is_closed());
+}
+
+#[test]
+fn a_program_that_breaks_a_rule_is_not_shown_and_the_others_are() {
+    let mut pair = Pair::new(viewer(), host());
+    pair.show();
+    let other = pair.host.open(Header::Wayland { connection: ConnectionId(2) });
+    pair.host.send(other, b"nonsense").expect("it is short");
+    pair.settle();
+    assert!(matches!(&pair.notices[..], [Notice::Welcome, Notice::NotShown(_)]), "{:?}", pair.notices);
+    assert!(pair.heard.iter().any(|event| matches!(
+        event,
+        Event::Stopped { header: Header::Wayland { connection: ConnectionId(2) }, .. }
+    )));
+    assert_eq!(Drawing::of(pair.viewer.page()).words[0], 1);
+}
+
+#[test]
+fn how_it_ends_is_told_once() {
+    let stranger = Viewer::new(SessionId([1; 16]), Secret::from([8; 32]), Time::ZERO, HostTime(0));
+    assert_eq!(Pair::new(stranger, host()).notices, [Notice::Over(Over::Refused)]);
+    for (reason, over) in [
+        (CloseReason::Done, Over::Done),
+        (CloseReason::TooMuch("viewers".to_owned()), Over::Full),
+        (CloseReason::ProtocolViolation("this".to_owned()), Over::Broken),
+    ] {
+        let mut pair = Pair::new(viewer(), host());
+        pair.host.close(reason);
+        pair.settle();
+        assert_eq!(pair.notices, [Notice::Over(over)]);
+    }
+    let mut pair = Pair::new(viewer(), host());
+    let lost = CloseReason::LinkLost("it is gone".to_owned());
+    pair.viewer.receive(Time::ZERO, Arrival::Closed { reason: lost });
+    pair.settle();
+    assert_eq!(pair.notices, [Notice::Over(Over::Lost)]);
+}
+
+#[test]
+fn an_app_side_that_does_not_read_is_given_up() {
+    let mut viewer = viewer();
+    viewer.set_unsent(Time::ZERO, MAX_UNSENT);
+    assert_eq!(viewer.poll_notice(), None);
+    viewer.set_unsent(Time::ZERO, MAX_UNSENT + 1);
+    assert_eq!(viewer.poll_notice(), Some(Notice::Over(Over::Broken)));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_of_a_host_are_borne(
+        pieces in proptest::collection::vec((0u64..6, proptest::collection::vec(any::<u8>(), 0..60), 0u8..8), 1..40),
+        greets: bool,
+    ) {
+        let mut viewer = viewer();
+        let mut host = host();
+        let mut way = Way::default();
+        if greets {
+            while let Some(transmit) = host.poll_transmit(Time::ZERO) {
+                for arrival in way.carry(transmit).into_iter().flatten() {
+                    viewer.receive(Time::ZERO, arrival);
+                }
+            }
+        }
+        for (stream, bytes, how) in pieces {
+            let stream = StreamId(stream);
+            let offset = way.lengths.entry(stream).or_default();
+            let arrival = match how {
+                0 => Arrival::Finished { stream, length: *offset },
+                1 => Arrival::Reset { stream, code: 3 },
+                2 => Arrival::Stopped { stream, code: 3 },
+                3 => Arrival::Datagram { bytes: Bytes::from(bytes) },
+                _ => {
+                    let data = Arrival::Data { stream, offset: *offset, bytes: Bytes::from(bytes.clone()) };
+                    *offset += bytes.len() as u64;
+                    data
+                }
+            };
+            viewer.receive(Time::ZERO, arrival);
+            while viewer.poll_transmit(Time::ZERO).is_some() {}
+            Drawing::of(viewer.page());
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! A page in Chromium as a viewer: what its canvas shows is what the program drew.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::programs::FOOT;
+use crate::rig::{Chromium, Compositor, PATIENCE, Session, Sway, poll, until};
+use crate::sessions::manage;
+
+#[test]
+#[ignore = "needs Chromium, and the page that `scripts/build-page` builds"]
+fn a_page_in_chromium_shows_the_pixels_that_the_program_drew_and_hears_of_the_end() {
+    let sway = Sway::start();
+    let mut session = Session::start(&sway);
+    let mut foot = session.join((FOOT.prepare)(session.home())).start();
+    sway.window("foot", |_| true);
+    let expected = sway.settled();
+    let origin = serve();
+    let mut chromium = Chromium::open(session.home(), &link(&session, &origin));
+    let mut shown = None;
+    let same = poll(PATIENCE, || {
+        shown = chromium.canvas();
+        (shown.as_ref() == Some(&expected)).then_some(())
+    });
+    if same.is_none() {
+        let place = expected.keep("page-expected");
+        let shown = shown.inspect(|shown| drop(shown.keep("page-shown")));
+        let difference = shown.map(|shown| expected.difference(&shown));
+        panic!("{}: {difference:?}; pictures in {place}", chromium.evaluate("document.body.innerText"));
+    }
+    assert_eq!(chromium.evaluate("location.hash"), json!(""), "the ticket is not left in the address");
+    assert_eq!(chromium.evaluate("document.documentElement.dataset.state"), json!("shown"));
+    foot.must_run();
+    manage(&session, &["detach", "--views"]).run();
+    state(&mut chromium, "done");
+    session.must_run();
+}
+
+#[test]
+#[ignore = "needs Chromium, and the page that `scripts/build-page` builds"]
+fn a_link_that_was_used_or_is_none_says_so() {
+    let sway = Sway::start();
+    let session = Session::start(&sway);
+    let origin = serve();
+    let link = link(&session, &origin);
+    let mut first = Chromium::open(session.home(), &link);
+    state(&mut first, "shown");
+    drop(first);
+    let other = crate::rig::Home::new();
+    let mut second = Chromium::open(&other, &link);
+    state(&mut second, "refused");
+    let told = second.evaluate("document.getElementById('notice').innerText");
+    assert!(told.as_str().is_some_and(|told| told.contains("another one")), "{told}");
+    let elsewhere = crate::rig::Home::new();
+    state(&mut Chromium::open(&elsewhere, &format!("{origin}/#wf1:nonsense")), "no link");
+}
+
+fn state(chromium: &mut Chromium, state: &str) {
+    until(&format!("the page to be `{state}`"), || {
+        (chromium.evaluate("document.documentElement.dataset.state") == json!(state)).then_some(())
+    });
+}
+
+/// The link that a user would open.
+fn link(session: &Session, origin: &str) -> String {
+    let printed = manage(session, &["ticket", "--view", "--page", origin]).run();
+    format!("{origin}/#{}", String::from_utf8(printed).expect("text").trim())
+}
+
+/// Serves the page on this machine; gives its origin.
+fn serve() -> String {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../page");
+    assert!(folder.join("viewer.wasm").exists(), "there is no page: run `scripts/build-page`");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // A browser that goes away in between is none of this test's.
+            let _ = answer(stream, &folder);
+        }
+    });
+    format!("http://localhost:{port}")
+}
+
+fn answer(stream: TcpStream, folder: &Path) -> std::io::Result<()> {
+    let mut lines = BufReader::new(&stream).lines();
+    let asked = lines.next().transpose()?.unwrap_or_default();
+    while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
+    let name = asked.split(' ').nth(1).unwrap_or_default().trim_start_matches('/');
+    let name = if name.is_empty() { "index.html" } else { name };
+    let kind = match PathBuf::from(name).extension().and_then(|kind| kind.to_str()) {
+        Some("html") => "text/html",
+        Some("css") => "text/css",
+        Some("wasm") => "application/wasm",
+        _ => "text/javascript",
+    };
+    let (status, body) = match std::fs::read(folder.join(name)) {
+        Ok(body) => ("200 OK", body),
+        Err(_) => ("404 Not Found", Vec::new()),
+    };
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    (&stream).write_all(&[head.as_bytes(), &body].concat())
+}

@@ -1,0 +1,141 @@
+//! Chromium without a screen, driven over its debugging pipe: commands and answers are JSON, each ended by a zero byte.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{CWD, FileType, Mode, Timespec, mknodat};
+use serde_json::{Value, json};
+
+use super::home::Home;
+use super::program::Program;
+use super::{PATIENCE, Picture};
+
+/// A browser with one page.
+pub(crate) struct Chromium {
+    program: Program,
+    commands: File,
+    answers: File,
+    heard: Vec<u8>,
+    calls: u64,
+    page: String,
+}
+
+impl Chromium {
+    /// Opens a page.
+    pub(crate) fn open(home: &Home, address: &str) -> Self {
+        let [commands, answers] = ["commands", "answers"].map(|name| pipe(home, name));
+        let profile = format!("--user-data-dir={}", home.file("profile").display());
+        // Chromium reads commands from descriptor 3 and answers on 4.
+        let script = format!(
+            "exec chromium \"$@\" 3<'{}' 4>'{}'",
+            home.file("commands").display(),
+            home.file("answers").display()
+        );
+        let words = [&["-c", &script, "chromium"][..], &FLAGS, &[&profile, "about:blank"]].concat();
+        let program = home.launch("sh").args(words).start();
+        let (heard, page) = (Vec::new(), String::new());
+        let mut chromium = Self { program, commands, answers, heard, calls: 0, page };
+        let target = chromium.call("Target.createTarget", json!({ "url": address }));
+        let attach = json!({ "targetId": target["targetId"], "flatten": true });
+        let attached = chromium.call("Target.attachToTarget", attach);
+        chromium.page = attached["sessionId"].as_str().expect("a session").to_owned();
+        chromium
+    }
+
+    /// The value of an expression of JavaScript.
+    pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
+        let params = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        let answer = self.call("Runtime.evaluate", params);
+        assert!(answer["exceptionDetails"].is_null(), "{}", answer["exceptionDetails"]);
+        answer["result"]["value"].clone()
+    }
+
+    /// What a canvas of the page shows, once it has a size.
+    pub(crate) fn canvas(&mut self) -> Option<Picture> {
+        let shown = self.evaluate(READ_CANVAS);
+        let mut parts = shown.as_str()?.splitn(3, ' ');
+        let mut number = || parts.next()?.parse::<usize>().ok();
+        let (width, height) = (number()?, number()?);
+        let digits = parts.next()?.as_bytes();
+        let digit = |digit: u8| (digit as char).to_digit(16).expect("a digit") as u8;
+        let pixels = digits.chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect();
+        Some(Picture::of(width, height, pixels))
+    }
+
+    fn call(&mut self, method: &str, params: Value) -> Value {
+        self.calls += 1;
+        let mut call = json!({ "id": self.calls, "method": method, "params": params });
+        if !self.page.is_empty() {
+            call["sessionId"] = json!(self.page);
+        }
+        self.commands.write_all(format!("{call}\0").as_bytes()).expect("it reads");
+        let start = Instant::now();
+        loop {
+            let answer = self.next(method, start);
+            if answer["id"] == json!(self.calls) {
+                assert!(answer["error"].is_null(), "`{method}`: {}", answer["error"]);
+                return answer["result"].clone();
+            }
+        }
+    }
+
+    /// The next thing that it says.
+    fn next(&mut self, method: &str, start: Instant) -> Value {
+        let mut part = vec![0; 1 << 16];
+        let mut looked = 0;
+        loop {
+            if let Some(end) = self.heard[looked..].iter().position(|byte| *byte == 0) {
+                let mut said: Vec<u8> = self.heard.drain(..=looked + end).collect();
+                said.pop();
+                return serde_json::from_slice(&said).expect("JSON");
+            }
+            looked = self.heard.len();
+            assert!(start.elapsed() < PATIENCE, "waited in vain for an answer to `{method}`");
+            self.program.must_run();
+            let mut descriptors = [PollFd::new(&self.answers, PollFlags::IN)];
+            let moment = Timespec::try_from(Duration::from_millis(100)).expect("a short time");
+            if poll(&mut descriptors, Some(&moment)).expect("a descriptor") > 0 {
+                let length = self.answers.read(&mut part).expect("it answers");
+                self.heard.extend_from_slice(&part[..length]);
+            }
+        }
+    }
+}
+
+/// A pipe with a name, open at both ends, so that no end waits for the other to be opened.
+fn pipe(home: &Home, name: &str) -> File {
+    let path = home.file(name);
+    mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
+    home.give(&path);
+    OpenOptions::new().read(true).write(true).open(&path).expect("a pipe")
+}
+
+const FLAGS: [&str; 9] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--remote-debugging-pipe",
+];
+
+/// Width, height and pixels in hexadecimal digits of the first canvas.
+const READ_CANVAS: &str = r#"(() => {
+    const canvas = document.querySelector("canvas");
+    if (!canvas || canvas.width * canvas.height === 0) return null;
+    const copy = new OffscreenCanvas(canvas.width, canvas.height);
+    const context = copy.getContext("2d");
+    context.drawImage(canvas, 0, 0);
+    const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+    const digits = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+    const pixels = [];
+    for (let at = 0; at < data.length; at += 4) {
+        pixels.push(digits[data[at]], digits[data[at + 1]], digits[data[at + 2]]);
+    }
+    return `${canvas.width} ${canvas.height} ${pixels.join("")}`;
+})()"#;

@@ -1,0 +1,134 @@
+/**
+ * What is to be drawn, as the viewer's words say it.
+ *
+ * Plain values. Invariant: a drawing is read whole, or not at all.
+ */
+
+import type { Rect, Surface } from "./viewer.js";
+
+/** One window. */
+export interface Window {
+  /** The same as long as the window is there. */
+  readonly key: string;
+  readonly title: string;
+  readonly kind: string;
+  /** The window inside its surface, in units; what is outside is shadow, or hangs over. */
+  readonly geometry: Rect;
+  /** From the lowest on. */
+  readonly parts: readonly Part[];
+}
+
+/** A surface in its place. */
+export interface Part {
+  readonly key: string;
+  readonly surface: Surface;
+  /** Where it is in the window's surface, in units. */
+  readonly at: Rect;
+  readonly pixels: { readonly width: number; readonly height: number };
+  /** `wl_output.transform`. */
+  readonly transform: number;
+  /** What of the pixels is shown, once they are turned. */
+  readonly crop: Rect | undefined;
+}
+
+/** Reads words as they are laid out in `crates/page-wasm/src/drawing.rs`. */
+export function readDrawing(words: Int32Array, text: Uint8Array): Window[] {
+  let at = 0;
+  const next = () => {
+    const word = words[at];
+    at += 1;
+    if (word === undefined) {
+      throw new RangeError("the drawing ends early");
+    }
+    return word;
+  };
+  const rect = (): Rect => ({ x: next(), y: next(), width: next(), height: next() });
+  const say = (from: number, to: number) => new TextDecoder().decode(text.subarray(from, to));
+  const part = (program: number): Part => {
+    const surface = { program, low: next(), high: next() };
+    const place = rect();
+    const pixels = { width: next(), height: next() };
+    const transform = next();
+    const hasCrop = next() === 1;
+    const { x, y, width, height } = rect();
+    const crop = { x: x / 256, y: y / 256, width: width / 256, height: height / 256 };
+    return { key: name(surface), surface, at: place, pixels, transform, crop: hasCrop ? crop : undefined };
+  };
+  return Array.from({ length: next() }, () => {
+    const surface = { program: next(), low: next(), high: next() };
+    const geometry = rect();
+    const [from, between, to] = [next(), next(), next()];
+    const parts = Array.from({ length: next() }, () => part(surface.program));
+    return { key: name(surface), title: say(from, between), kind: say(between, to), geometry, parts };
+  });
+}
+
+/** What all parts of a window cover, in units. */
+export function extent(window: Window): Rect {
+  const { parts } = window;
+  const left = Math.min(...parts.map((part) => part.at.x));
+  const top = Math.min(...parts.map((part) => part.at.y));
+  const right = Math.max(...parts.map((part) => part.at.x + part.at.width));
+  const bottom = Math.max(...parts.map((part) => part.at.y + part.at.height));
+  return parts.length === 0
+    ? { x: 0, y: 0, width: 0, height: 0 }
+    : { x: left, y: top, width: right - left, height: bottom - top };
+}
+
+/** How many pixels of a part there are for a unit, across. */
+export function scale(part: Part): number {
+  const shown = part.crop?.width ?? turned(part).width;
+  return part.at.width > 0 && shown > 0 ? shown / part.at.width : 1;
+}
+
+function name(surface: Surface): string {
+  return `${surface.program}/${surface.high >>> 0}/${surface.low >>> 0}`;
+}
+
+/** A map of a plane, as canvases have it: x becomes a·x + c·y + e, and y becomes b·x + d·y + f. */
+export type Matrix = readonly [number, number, number, number, number, number];
+
+/** Where the pixels of a part go, in units of the window's surface. */
+export function place(part: Part): Matrix {
+  const { at, crop } = part;
+  const [a, b, c, d, e, f] = turn(part);
+  const whole = turned(part);
+  const shown = crop ?? { x: 0, y: 0, ...whole };
+  const across = shown.width > 0 ? at.width / shown.width : 0;
+  const down = shown.height > 0 ? at.height / shown.height : 0;
+  return [
+    a * across,
+    b * down,
+    c * across,
+    d * down,
+    (e - shown.x) * across + at.x,
+    (f - shown.y) * down + at.y,
+  ];
+}
+
+/** Where the pixels of a buffer go when it is turned as its program has said. */
+function turn(part: Part): Matrix {
+  const { width, height } = turned(part);
+  switch (part.transform) {
+    case 1:
+      return [0, 1, -1, 0, width, 0];
+    case 2:
+      return [-1, 0, 0, -1, width, height];
+    case 3:
+      return [0, -1, 1, 0, 0, height];
+    case 4:
+      return [-1, 0, 0, 1, width, 0];
+    case 5:
+      return [0, 1, 1, 0, 0, 0];
+    case 6:
+      return [1, 0, 0, -1, 0, height];
+    case 7:
+      return [0, -1, -1, 0, width, height];
+    default:
+      return [1, 0, 0, 1, 0, 0];
+  }
+}
+
+function turned({ pixels, transform }: Part): { width: number; height: number } {
+  return transform % 2 === 1 ? { width: pixels.height, height: pixels.width } : pixels;
+}

@@ -1,0 +1,5 @@
+/** What the page runs. */
+
+import { start } from "./page.js";
+
+start();

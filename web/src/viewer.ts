@@ -1,0 +1,255 @@
+/**
+ * The viewer that is WebAssembly, with values in place of numbers and places in memory.
+ *
+ * It decides nothing. Invariant: what it gives is a copy, good for as long as it is held.
+ */
+
+/** What the module exports. */
+interface Exports {
+  readonly memory: WebAssembly.Memory;
+  input(length: number): number;
+  out(): number;
+  out_length(): number;
+  number(index: number): number;
+  begin(now: number): number;
+  stream_data(now: number, stream: number, offset: number): void;
+  stream_finished(now: number, stream: number, length: number): void;
+  stream_reset(now: number, stream: number, code: number): void;
+  stream_stopped(now: number, stream: number, code: number): void;
+  datagram(now: number): void;
+  closed(now: number, code: number): void;
+  lost(now: number): void;
+  unsent(now: number, bytes: number): void;
+  on_timeout(now: number): void;
+  next_timeout(): number;
+  leave(now: number): void;
+  poll_transmit(now: number): number;
+  poll_notice(): number;
+  wants_frame(): number;
+  on_frame(now: number): void;
+  drawing(): void;
+  text(): void;
+  damage(program: number, low: number, high: number): number;
+  pixels(
+    program: number,
+    low: number,
+    high: number,
+    x: number,
+    y: number,
+    width: number,
+    height: number,
+  ): void;
+  kept(): number;
+}
+
+/** What is to be done with the link. */
+export type Transmit =
+  | { readonly kind: "open"; readonly stream: number; readonly priority: number }
+  | { readonly kind: "data"; readonly stream: number; readonly bytes: Bytes; readonly finish: boolean }
+  | { readonly kind: "prioritise"; readonly stream: number; readonly priority: number }
+  | { readonly kind: "reset"; readonly stream: number; readonly code: number }
+  | { readonly kind: "stop"; readonly stream: number; readonly code: number }
+  | { readonly kind: "datagram"; readonly bytes: Bytes }
+  | { readonly kind: "close"; readonly code: number; readonly reason: string };
+
+/** How it ended. */
+export type Over = "done" | "refused" | "full" | "incompatible" | "lost" | "broken";
+
+/** What has happened. */
+export type Notice =
+  | { readonly kind: "welcome" }
+  | { readonly kind: "not shown"; readonly why: string }
+  | { readonly kind: "over"; readonly over: Over };
+
+/** Names a surface. */
+export interface Surface {
+  readonly program: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** A part of something, in whole pixels. */
+export interface Rect {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Bytes that belong to who has them. */
+export type Bytes = Uint8Array<ArrayBuffer>;
+
+/** See the module. */
+export class Viewer {
+  readonly #exports: Exports;
+  readonly #begun = performance.now();
+
+  private constructor(exports: Exports) {
+    this.#exports = exports;
+  }
+
+  /** Loads the module. */
+  static async load(module: BufferSource): Promise<Viewer> {
+    const { instance } = await WebAssembly.instantiate(module, {});
+    return new Viewer(instance.exports as unknown as Exports);
+  }
+
+  /** Begins a session with a ticket's id and secret. */
+  begin(secret: Bytes): void {
+    this.#put(secret);
+    this.#exports.begin(this.#now());
+  }
+
+  streamData(stream: number, offset: number, bytes: Uint8Array): void {
+    this.#put(bytes);
+    this.#exports.stream_data(this.#now(), stream, offset);
+  }
+
+  streamFinished(stream: number, length: number): void {
+    this.#exports.stream_finished(this.#now(), stream, length);
+  }
+
+  streamReset(stream: number, code: number): void {
+    this.#exports.stream_reset(this.#now(), stream, code);
+  }
+
+  streamStopped(stream: number, code: number): void {
+    this.#exports.stream_stopped(this.#now(), stream, code);
+  }
+
+  datagram(bytes: Uint8Array): void {
+    this.#put(bytes);
+    this.#exports.datagram(this.#now());
+  }
+
+  /** The other side has ended the session. */
+  closed(code: number, reason: string): void {
+    this.#put(new TextEncoder().encode(reason));
+    this.#exports.closed(this.#now(), code);
+  }
+
+  lost(): void {
+    this.#exports.lost(this.#now());
+  }
+
+  /** So many bytes have not left yet. */
+  unsent(bytes: number): void {
+    this.#exports.unsent(this.#now(), bytes);
+  }
+
+  onTimeout(): void {
+    this.#exports.on_timeout(this.#now());
+  }
+
+  /** Milliseconds until {@link onTimeout} is to be called; nothing for never. */
+  nextTimeout(): number | undefined {
+    const at = this.#exports.next_timeout();
+    return at < 0 ? undefined : Math.max(0, at - this.#now());
+  }
+
+  leave(): void {
+    this.#exports.leave(this.#now());
+  }
+
+  pollTransmit(): Transmit | undefined {
+    const kind = this.#exports.poll_transmit(this.#now());
+    const [first, second] = [this.#exports.number(0) >>> 0, this.#exports.number(1) >>> 0];
+    switch (kind) {
+      case 1:
+        return { kind: "open", stream: first, priority: second };
+      case 2:
+        return { kind: "data", stream: first, bytes: this.#take(), finish: second === 1 };
+      case 3:
+        return { kind: "prioritise", stream: first, priority: second };
+      case 4:
+        return { kind: "reset", stream: first, code: second };
+      case 5:
+        return { kind: "stop", stream: first, code: second };
+      case 6:
+        return { kind: "datagram", bytes: this.#take() };
+      case 7:
+        return { kind: "close", code: first, reason: this.#text() };
+      default:
+        return undefined;
+    }
+  }
+
+  pollNotice(): Notice | undefined {
+    const kind = this.#exports.poll_notice();
+    const over = OVER[kind - FIRST_OVER];
+    if (over !== undefined) {
+      return { kind: "over", over };
+    }
+    switch (kind) {
+      case 1:
+        return { kind: "welcome" };
+      case 2:
+        return { kind: "not shown", why: this.#text() };
+      default:
+        return undefined;
+    }
+  }
+
+  wantsFrame(): boolean {
+    return this.#exports.wants_frame() !== 0;
+  }
+
+  /** Everything that there is has been drawn. */
+  onFrame(): void {
+    this.#exports.on_frame(this.#now());
+  }
+
+  /** What there is to be drawn: words, and the text that they name. */
+  drawing(): { words: Int32Array<ArrayBuffer>; text: Bytes } {
+    this.#exports.drawing();
+    const words = new Int32Array(this.#take().buffer);
+    this.#exports.text();
+    return { words, text: this.#take() };
+  }
+
+  /** What is to be painted anew of a surface. */
+  damage(surface: Surface): "all" | Rect[] {
+    const count = this.#exports.damage(surface.program, surface.low, surface.high);
+    if (count < 0) {
+      return "all";
+    }
+    const words = new Uint32Array(this.#take().buffer);
+    return Array.from({ length: count }, (_, at) => {
+      const [x = 0, y = 0, width = 0, height = 0] = words.slice(at * 4);
+      return { x, y, width, height };
+    });
+  }
+
+  /** The pixels of a part of a surface, as `ImageData` has them. */
+  pixels(surface: Surface, part: Rect): Uint8ClampedArray<ArrayBuffer> {
+    const { program, low, high } = surface;
+    this.#exports.pixels(program, low, high, part.x, part.y, part.width, part.height);
+    return new Uint8ClampedArray(this.#take().buffer);
+  }
+
+  /** Bytes that are kept for programs. */
+  kept(): number {
+    return this.#exports.kept();
+  }
+
+  #now(): number {
+    return performance.now() - this.#begun;
+  }
+
+  #put(bytes: Uint8Array): void {
+    const place = this.#exports.input(bytes.length);
+    new Uint8Array(this.#exports.memory.buffer, place, bytes.length).set(bytes);
+  }
+
+  #take(): Bytes {
+    const length = this.#exports.out_length();
+    return new Uint8Array(this.#exports.memory.buffer as ArrayBuffer, this.#exports.out(), length).slice();
+  }
+
+  #text(): string {
+    return new TextDecoder().decode(this.#take());
+  }
+}
+
+const FIRST_OVER = 10;
+const OVER: readonly Over[] = ["done", "refused", "full", "incompatible", "lost", "broken"];

@@ -1,0 +1,175 @@
+/**
+ * The worker: it has the viewer, the link and the painting, so that the page itself stays free.
+ *
+ * Invariant: what the viewer wants is done in the turn in which it was told something.
+ */
+
+import { Carrier, raise, type Transport } from "./carrier.js";
+import { Painter } from "./painter.js";
+import type { News, Order, State } from "./talk.js";
+import { readTicket, type Ticket } from "./ticket.js";
+import { Viewer } from "./viewer.js";
+
+/** What a worker is for this script. */
+interface Scope {
+  onmessage: ((message: MessageEvent<Order>) => void) | null;
+  postMessage(news: News): void;
+}
+
+const scope = globalThis as unknown as Scope;
+
+let running: Running | undefined;
+
+scope.onmessage = ({ data }) => {
+  switch (data.kind) {
+    case "begin":
+      begin(data.module, data.ticket).catch(raise);
+      break;
+    case "canvas":
+      running?.setCanvas(data.key, data.canvas);
+      break;
+    case "leave":
+      running?.leave();
+      break;
+  }
+};
+
+async function begin(module: ArrayBuffer, text: string): Promise<void> {
+  const ticket = await readTicket(text);
+  if (ticket === undefined) {
+    return tell("no link");
+  }
+  if (!("WebTransport" in globalThis)) {
+    return tell("no transport");
+  }
+  tell("connecting");
+  const viewer = await Viewer.load(module);
+  const transport = await connect(ticket);
+  if (transport === undefined) {
+    return tell("unreachable");
+  }
+  running = new Running(viewer, transport, ticket);
+}
+
+/** A link to the first place that answers. */
+async function connect(ticket: Ticket): Promise<WebTransport | undefined> {
+  const hash: WebTransportHash = { algorithm: "sha-256", value: ticket.certificate };
+  const attempts = ticket.places.map(async (place) => {
+    const transport = new WebTransport(`https://${place}/wayferry/1`, { serverCertificateHashes: [hash] });
+    // What it ends with is heard elsewhere.
+    transport.closed.catch(() => undefined);
+    await transport.ready;
+    return transport;
+  });
+  const first = await Promise.any(attempts).catch(() => undefined);
+  for (const attempt of attempts) {
+    attempt.then((other) => other === first || other.close()).catch(() => undefined);
+  }
+  return first;
+}
+
+/** A session that has begun. */
+class Running {
+  readonly #viewer: Viewer;
+  readonly #transport: WebTransport;
+  readonly #carrier: Carrier;
+  readonly #painter: Painter;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isDrawing = false;
+  /** A turn is under way, or will be. */
+  #isDue = false;
+
+  constructor(viewer: Viewer, transport: WebTransport, ticket: Ticket) {
+    this.#viewer = viewer;
+    this.#transport = transport;
+    viewer.begin(ticket.secret);
+    this.#painter = new Painter(viewer, {
+      window: (key, look) => scope.postMessage({ kind: "window", key, look }),
+      gone: (key) => scope.postMessage({ kind: "gone", key }),
+    });
+    this.#carrier = new Carrier(transport as unknown as Transport, viewer, () => this.#soon());
+    this.#soon();
+  }
+
+  setCanvas(key: string, canvas: OffscreenCanvas): void {
+    this.#painter.setCanvas(key, canvas);
+    this.#draw();
+  }
+
+  leave(): void {
+    this.#viewer.leave();
+    this.#turn();
+  }
+
+  /** Has a turn when everything that has arrived at once was taken. */
+  #soon(): void {
+    if (!this.#isDue) {
+      this.#isDue = true;
+      queueMicrotask(() => this.#turn());
+    }
+  }
+
+  #turn(): void {
+    this.#isDue = false;
+    this.#carrier.pump();
+    for (let notice = this.#viewer.pollNotice(); notice !== undefined; notice = this.#viewer.pollNotice()) {
+      switch (notice.kind) {
+        case "welcome":
+          tell("shown");
+          this.#measure();
+          break;
+        case "not shown":
+          scope.postMessage({ kind: "not shown", why: notice.why });
+          break;
+        case "over":
+          tell(notice.over);
+          this.#paint();
+          break;
+      }
+    }
+    if (this.#viewer.wantsFrame()) {
+      this.#draw();
+    }
+    clearTimeout(this.#timer);
+    const next = this.#viewer.nextTimeout();
+    if (next !== undefined) {
+      this.#timer = setTimeout(() => {
+        this.#viewer.onTimeout();
+        this.#turn();
+      }, next);
+    }
+  }
+
+  /** Draws with the next frame; never while nobody looks at the page. */
+  #draw(): void {
+    if (!this.#isDrawing) {
+      this.#isDrawing = true;
+      requestAnimationFrame(() => {
+        this.#isDrawing = false;
+        this.#paint();
+      });
+    }
+  }
+
+  #paint(): void {
+    this.#painter.paint();
+    this.#soon();
+  }
+
+  /** Tells the round-trip time, where the browser does. */
+  async #measure(): Promise<void> {
+    const { getStats } = this.#transport as unknown as { getStats?: () => Promise<{ smoothedRtt?: number }> };
+    const figures = await getStats?.call(this.#transport).catch(() => undefined);
+    if (figures !== undefined) {
+      scope.postMessage({ kind: "figures", rtt: figures.smoothedRtt });
+      setTimeout(() => this.#measure(), MEASURE_EVERY);
+    }
+  }
+}
+
+function tell(state: State): void {
+  scope.postMessage({ kind: "state", state });
+}
+
+/** Milliseconds between two looks at the link's figures. */
+const MEASURE_EVERY = 2000;
