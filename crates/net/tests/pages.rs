@@ -318,6 +318,23 @@ fn there_is_one_session_in_a_connection() {
     assert!(matches!(closed(&mut *app), CloseReason::LinkLost(_)));
 }
 
+/// Browsers have streams of HTTP/3 on which they say nothing for as long as they need no tables of headers; a later
+/// stream opens those before it (RFC 9000 §3.2).
+#[test]
+fn regression_a_stream_that_says_nothing_yet_ended_the_session_after_five_seconds() {
+    let mut site = Site::new();
+    let (mut page, mut app) = site.pair();
+    let opened = page.browser.until(|connection, cx| connection.poll_open_uni(cx));
+    let mut silent = opened.expect("it may be opened");
+    // The half of a header: this one is late, and stopped.
+    let mut late = page.browser.say(&[0x40]);
+    assert!(page.browser.until(|_, cx| late.poll_stopped(cx)).unwrap().is_some());
+    assert!(silent.poll_stopped(&mut Context::from_waker(Waker::noop())).is_pending());
+    page.browser.write(&mut silent, &[STREAM, b"after all"].concat()).unwrap();
+    silent.finish().unwrap();
+    assert!(Streams::receive(&mut *app, 1).whole.values().eq([b"after all"]));
+}
+
 #[test]
 fn streams_that_come_before_the_request_are_kept_for_it() {
     let mut site = Site::new();

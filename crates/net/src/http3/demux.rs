@@ -156,7 +156,14 @@ impl Demux {
 }
 
 async fn look_uni(mut stream: RecvStream, patience: Duration) -> Found {
-    match timeout(patience, head(&mut stream, wire::uni)).await {
+    // Browsers have streams on which they say nothing for long, and a later one opens those before it (RFC 9000 §3.2):
+    // patience with a header begins with its first byte.
+    let mut first = vec![0];
+    if stream.read_exact(&mut first).await.is_err() {
+        let _ = stream.stop(BUFFERED_STREAM_REJECTED);
+        return Found::Gone;
+    }
+    match timeout(patience, head(&mut stream, first, wire::uni)).await {
         Ok(Some((kind, read))) => Found::Uni(kind, stream, read),
         found => {
             let _ = stream.stop(BUFFERED_STREAM_REJECTED);
@@ -166,7 +173,7 @@ async fn look_uni(mut stream: RecvStream, patience: Duration) -> Found {
 }
 
 async fn look_bi(mut send: SendStream, mut receive: RecvStream, patience: Duration) -> Found {
-    match timeout(patience, head(&mut receive, wire::bi)).await {
+    match timeout(patience, head(&mut receive, Vec::new(), wire::bi)).await {
         Ok(Some((kind, read))) => Found::Bi(kind, send, receive, read),
         found => {
             let _ = receive.stop(BUFFERED_STREAM_REJECTED);
@@ -176,9 +183,12 @@ async fn look_bi(mut send: SendStream, mut receive: RecvStream, patience: Durati
     }
 }
 
-/// Reads a header, and nothing behind it.
-async fn head<T>(stream: &mut RecvStream, parse: fn(&[u8]) -> Step<T>) -> Option<(T, Vec<u8>)> {
-    let mut read = Vec::new();
+/// Reads a header of which this was read, and nothing behind it.
+async fn head<T>(
+    stream: &mut RecvStream,
+    mut read: Vec<u8>,
+    parse: fn(&[u8]) -> Step<T>,
+) -> Option<(T, Vec<u8>)> {
     loop {
         match parse(&read) {
             Step::Done(found) => return Some((found, read)),
@@ -221,5 +231,5 @@ fn does(settings: &Settings) -> bool {
     settings.supports_webtransport() > 0 || extended == Some(&VarInt::from_u32(1))
 }
 
-/// Streams whose header may be missing; further ones wait with the connection.
+/// Streams whose header may be missing, those that have said nothing among them; further ones wait with the connection.
 const HEADERS_MAX: usize = 128;
