@@ -76,6 +76,8 @@ struct Place {
     depth: usize,
     /// Surfaces that were put into it and have not ended.
     children: usize,
+    /// Something was put into it, which may go on being there in a queue after it has ended here.
+    was_parent: bool,
     /// It has, or had, a role.
     has_role: bool,
     /// The number of its last unit.
@@ -85,7 +87,15 @@ struct Place {
 impl Place {
     /// Of a surface in no other.
     fn new(surface: WireId) -> Self {
-        Self { group: surface, parent: None, depth: 0, children: 0, has_role: false, last_unit: 0 }
+        Self {
+            group: surface,
+            parent: None,
+            depth: 0,
+            children: 0,
+            was_parent: false,
+            has_role: false,
+            last_unit: 0,
+        }
     }
 }
 
@@ -252,19 +262,20 @@ impl Objects {
         Ok(())
     }
 
-    /// A surface goes into another one; nothing may be in it or have been said of it before, so the surfaces stay a
+    /// A surface goes into another one; nothing may have been in it or been said of it before, so the surfaces stay a
     /// forest and it changes its group in time.
     fn adopt(&mut self, child: WireId, parent: WireId) -> Result<(), End> {
         let above = self.place(parent)?;
         let (group, depth) = (above.group, above.depth + 1);
         above.children += 1;
+        above.was_parent = true;
         if depth > MAX_UNIT_DEPTH || above.children > MAX_UNIT_CHILDREN {
             let siblings = above.children;
             return Err(wrong(format!("surface {} is {depth} deep, and one of {siblings}", child.0)));
         }
         self.begin_role(child)?;
         let place = self.place(child)?;
-        if place.children > 0 || place.last_unit > 0 {
+        if place.was_parent || place.last_unit > 0 {
             return Err(wrong(format!("surface {} was used before it went into {}", child.0, parent.0)));
         }
         (place.group, place.parent, place.depth) = (group, Some(parent), depth);

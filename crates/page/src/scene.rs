@@ -3,7 +3,7 @@
 //! A scene borrows from its program and is made anew each time: it is small beside the pixels. Invariant: what is in it
 //! has content, as all that it is inside has.
 
-use wayferry_message::WireId;
+use wayferry_message::{MAX_UNIT_DEPTH, WireId};
 use wayferry_pixels::Content;
 
 use crate::shape::Shape;
@@ -53,7 +53,7 @@ impl<'a> Window<'a> {
     }
 
     fn of(windows: &'a Windows, surface: WireId, window: &'a Toplevel) -> Option<Self> {
-        let root = Node::of(windows, surface)?;
+        let root = Node::of(windows, surface, 0)?;
         let (width, height) = root.shape.size(root.content.size());
         let geometry = window.geometry.unwrap_or([0, 0, width, height]);
         Some(Self { title: &window.title, app_id: &window.app_id, geometry, root })
@@ -61,13 +61,17 @@ impl<'a> Window<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// Surfaces are in each other only as deep as units are.
-    fn of(windows: &'a Windows, id: WireId) -> Option<Self> {
+    /// Surfaces are in each other only as deep as units are, for which those see that read what is said; what were
+    /// deeper than that would not be seen, so that nothing they overlook can exhaust the stack.
+    fn of(windows: &'a Windows, id: WireId, depth: usize) -> Option<Self> {
+        if depth > MAX_UNIT_DEPTH {
+            return None;
+        }
         let surface = windows.surface(id)?;
         let content = surface.content()?;
         let inside = surface.order.iter().filter_map(|child| match *child == id {
             true => Some(Inside::Itself),
-            false => Self::of(windows, *child).map(Inside::Child),
+            false => Self::of(windows, *child, depth + 1).map(Inside::Child),
         });
         Some(Self { surface: id, at: surface.at, shape: surface.shape, content, inside: inside.collect() })
     }

@@ -351,3 +351,17 @@ fn more_than_may_wait_ends_the_program() {
     assert_eq!(ended, Some(End::TooMuch("bytes of updates that wait for their units")));
     assert_eq!(page.kept(), 0);
 }
+
+#[test]
+fn regression_surfaces_whose_children_wait_to_end_went_into_others_and_made_trees_without_end() {
+    let mut page = shown();
+    say(&mut page, &create(WireId(100)));
+    child(104, 100).iter().for_each(|message| say(&mut page, message));
+    // Its pixels never come, so all that follows waits.
+    say(&mut page, &ToDisplay::Unit(show(104, 1)));
+    say(&mut page, &ask(WireId(104), 0, vec![]));
+    let objects = [100, 20].map(|id| WireArg::Object(WireId(id)));
+    let args = [WireArg::NewId(WireId(108))].into_iter().chain(objects).collect();
+    say(&mut page, &ask(SUBCOMPOSITOR, 1, args));
+    assert!(matches!(end(&mut page), Some(End::Violation(_))));
+}
