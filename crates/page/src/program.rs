@@ -34,6 +34,8 @@ pub struct Program {
     decoder: Decoder,
     /// The last configure.
     serial: u32,
+    /// Something is to be seen, or gone, that no surface with content tells of.
+    is_stale: bool,
     said: VecDeque<Vec<u8>>,
     end: Option<End>,
 }
@@ -48,6 +50,7 @@ impl Program {
             windows: Windows::default(),
             decoder: Decoder::new(),
             serial: 0,
+            is_stale: false,
             said: VecDeque::new(),
             end: None,
             shares,
@@ -153,6 +156,7 @@ impl Program {
             Ask::Destroy(surface) => self.updates.destroy(surface),
             _ => {}
         }
+        self.is_stale |= !matches!(ask, Ask::Create(_) | Ask::Nothing);
         self.windows.carry_out(ask);
         Ok(())
     }
@@ -163,7 +167,10 @@ impl Program {
         let surface = commit.surface;
         match commit.content {
             UnitContent::Keep => {}
-            UnitContent::None => self.windows.unmap(surface),
+            UnitContent::None => {
+                self.windows.unmap(surface);
+                self.is_stale = true;
+            }
             UnitContent::Update(seq) => {
                 let updates = self.updates.take(surface, seq);
                 let room = &self.shares.contents;
@@ -210,11 +217,12 @@ impl Program {
 
     /// Whether something has changed since the page has drawn.
     pub(crate) fn wants_frame(&self) -> bool {
-        self.windows.surfaces().any(Surface::wants_frame)
+        self.is_stale || self.windows.surfaces().any(Surface::wants_frame)
     }
 
     /// The page has drawn.
     pub(crate) fn on_frame(&mut self) {
+        self.is_stale = false;
         let seen = self.windows.surfaces_mut().filter_map(|(id, surface)| surface.on_frame().then_some(id));
         let seen: Vec<WireId> = seen.collect();
         seen.into_iter().for_each(|surface| self.tell(&ToApp::Visible { surface, visible: true }));

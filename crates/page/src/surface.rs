@@ -144,9 +144,11 @@ impl Surface {
         self.asked.is_some()
     }
 
-    /// The page has drawn. Returns whether that makes the surface visible again.
+    /// The page has drawn. Returns whether that makes the surface visible again; one that shows nothing any more, too,
+    /// or the app side would never show something on it.
     pub(crate) fn on_frame(&mut self) -> bool {
-        self.asked.take().is_some() && !std::mem::replace(&mut self.is_visible, true)
+        self.asked = None;
+        !std::mem::replace(&mut self.is_visible, true)
     }
 
     /// When it will count as hidden, unless the page draws before.

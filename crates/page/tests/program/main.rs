@@ -365,3 +365,45 @@ fn regression_surfaces_whose_children_wait_to_end_went_into_others_and_made_tree
     say(&mut page, &ask(SUBCOMPOSITOR, 1, args));
     assert!(matches!(end(&mut page), Some(End::Violation(_))));
 }
+
+#[test]
+fn regression_what_had_gone_stayed_painted() {
+    let drawn = || {
+        let mut page = shown();
+        child(30, 20).iter().for_each(|message| say(&mut page, message));
+        bring(&mut page, 30, 1, 9);
+        say(&mut page, &nested(unit(WireId(20), 3, UnitContent::Keep), vec![show(30, 1)]));
+        page.on_frame();
+        assert!(!page.wants_frame() && colours(&page) == [[1, 9]]);
+        page
+    };
+    let title = vec![WireArg::Str(Some(b"a window".to_vec()))];
+    let changes = [
+        ask(WireId(32), 0, vec![]),
+        ask(WireId(30), 0, vec![]),
+        ask(WireId(20), 0, vec![]),
+        ask(WireId(22), 0, vec![]),
+        ask(WireId(24), 0, vec![]),
+        ask(WireId(24), 2, title.clone()),
+        ask(WireId(24), 3, title),
+        ToDisplay::Unit(unit(WireId(30), 2, UnitContent::None)),
+    ];
+    for change in changes {
+        let mut page = drawn();
+        say(&mut page, &change);
+        assert!(page.wants_frame(), "{change:?}");
+        page.on_frame();
+        assert!(!page.wants_frame());
+    }
+}
+
+#[test]
+fn regression_what_was_hidden_and_showed_nothing_then_was_never_told_to_be_seen() {
+    let mut page = shown();
+    page.on_timeout(Time::from_millis(1000));
+    say(&mut page, &ToDisplay::Unit(unit(WireId(20), 3, UnitContent::None)));
+    said(&mut page);
+    assert!(page.wants_frame());
+    page.on_frame();
+    assert_eq!(said(&mut page), [ToApp::Visible { surface: WireId(20), visible: true }]);
+}

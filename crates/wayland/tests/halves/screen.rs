@@ -37,6 +37,8 @@ pub(crate) struct Desk {
 pub(crate) struct Sheet {
     page: Page,
     canvases: HashMap<WireId, Canvas>,
+    /// The windows as they were painted last.
+    painted: Vec<Tree>,
     /// Every picture that was there to be painted.
     shown: Vec<u128>,
 }
@@ -58,7 +60,7 @@ impl Screen {
             Kind::Page => {
                 let mut page = Page::new();
                 page.open(ConnectionId(1)).expect("room for a program");
-                Self::Page(Box::new(Sheet { page, canvases: HashMap::new(), shown: Vec::new() }))
+                Self::Page(Box::new(Sheet::new(page)))
             }
         }
     }
@@ -96,10 +98,7 @@ impl Screen {
     pub(crate) fn draw(&mut self, now: Time, input: (u8, u32)) -> Vec<Vec<u8>> {
         match self {
             Self::Compositor(desk) => desk.draw(now, input),
-            Self::Page(sheet) => {
-                sheet.paint();
-                sheet.page.on_frame();
-            }
+            Self::Page(sheet) => sheet.draw(),
         }
         self.collect()
     }
@@ -174,6 +173,21 @@ impl Desk {
 }
 
 impl Sheet {
+    fn new(page: Page) -> Self {
+        Self { page, canvases: HashMap::new(), painted: Vec::new(), shown: Vec::new() }
+    }
+
+    /// A script draws when it is told that there is something new, and else has painted all that there is.
+    fn draw(&mut self) {
+        if !self.page.wants_frame() {
+            assert_eq!(self.painted, self.windows(), "nothing has changed since it was painted");
+            return;
+        }
+        self.paint();
+        self.painted = self.windows();
+        self.page.on_frame();
+    }
+
     fn collect(&mut self) -> Vec<Vec<u8>> {
         assert_eq!(self.page.poll_ended(), None, "the page accuses the view");
         fn note(node: &Node<'_>, shown: &mut Vec<u128>) {
