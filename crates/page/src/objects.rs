@@ -5,7 +5,7 @@
 //! surfaces make a forest of bounded depth; a surface has one group all its life, and all that is said about the
 //! surfaces of a window is said in that window's group.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use wayferry_message::{MAX_UNIT_CHILDREN, MAX_UNIT_DEPTH, Request, Unit, WireArg, WireId};
@@ -288,7 +288,15 @@ impl Objects {
         Ok((self.read_unit_of(unit, group)?, group))
     }
 
+    /// Units inside one are of surfaces right inside that one, each once: so no message names more of them than there
+    /// are.
     fn read_unit_of(&mut self, unit: &Unit, group: WireId) -> Result<Commit, End> {
+        let mut named = BTreeSet::new();
+        for child in unit.children.iter().map(|child| child.surface) {
+            if self.place(child)?.parent != Some(unit.surface) || !named.insert(child) {
+                return Err(wrong(format!("a unit of surface {} names {}", unit.surface.0, child.0)));
+            }
+        }
         let children = unit.children.iter().map(|child| self.read_unit_of(child, group));
         let children = children.collect::<Result<_, _>>()?;
         let surface = unit.surface;

@@ -131,7 +131,7 @@ impl Program {
     fn hold(&mut self, cost: u64, group: WireId, what: Waiting) -> Result<(), End> {
         let lease = self.shares.messages.lease(usize::try_from(cost).unwrap_or(usize::MAX))?;
         self.intake.wait(cost);
-        self.queues.push(group, Held { what, cost, _lease: lease });
+        self.queues.push(group, Held::new(what, cost, lease));
         Ok(())
     }
 

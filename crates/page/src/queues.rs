@@ -2,11 +2,11 @@
 //!
 //! Each window has a queue of its own, whose first unit waits for pixels, and the rest for that: so windows do not wait
 //! for each other, and in a window everything keeps its place. Invariant: there is no empty queue, and a queue is found
-//! by the update that its first unit lacks.
+//! by an update that its first unit lacks, which are looked for once each.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use wayferry_message::WireId;
+use wayferry_message::{UnitContent, WireId};
 use wayferry_proto::UpdateSeq;
 
 use crate::ask::{Ask, Commit};
@@ -18,7 +18,23 @@ pub(crate) struct Held {
     pub(crate) what: Waiting,
     /// What its message counts for.
     pub(crate) cost: u64,
-    pub(crate) _lease: Lease,
+    /// Updates that it names, without those that are known to be there.
+    lacking: Vec<(WireId, UpdateSeq)>,
+    _lease: Lease,
+}
+
+impl Held {
+    pub(crate) fn new(what: Waiting, cost: u64, lease: Lease) -> Self {
+        let mut lacking = Vec::new();
+        if let Waiting::Commit(commit) = &what {
+            commit.each(&mut |commit| {
+                if let UnitContent::Update(seq) = commit.content {
+                    lacking.push((commit.surface, seq));
+                }
+            });
+        }
+        Self { what, cost, lacking, _lease: lease }
+    }
 }
 
 /// What waits.
@@ -59,10 +75,10 @@ impl Queues {
         is_there: impl Fn(WireId, UpdateSeq) -> bool,
     ) -> Option<Held> {
         let queue = self.queues.get_mut(&group)?;
-        if let Some(Waiting::Commit(commit)) = queue.front().map(|held| &held.what)
-            && let Some(surface) = lacks(commit, &is_there)
-        {
-            self.lacking.insert(surface, group);
+        let lacking = &mut queue.front_mut()?.lacking;
+        while lacking.pop_if(|(surface, seq)| is_there(*surface, *seq)).is_some() {}
+        if let Some((surface, _)) = lacking.last() {
+            self.lacking.insert(*surface, group);
             return None;
         }
         let held = queue.pop_front();
@@ -73,15 +89,39 @@ impl Queues {
     }
 }
 
-/// A surface whose update a unit lacks.
-fn lacks(commit: &Commit, is_there: &impl Fn(WireId, UpdateSeq) -> bool) -> Option<WireId> {
-    let mut lacking = None;
-    commit.each(&mut |commit| {
-        if let wayferry_message::UnitContent::Update(seq) = commit.content
-            && !is_there(commit.surface, seq)
-        {
-            lacking.get_or_insert(commit.surface);
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::share::Share;
+
+    #[test]
+    fn regression_each_update_had_all_of_its_unit_looked_through() {
+        const CHILDREN: u64 = 1000;
+        let child = |number| Commit {
+            surface: WireId(2 * number),
+            number: 1,
+            asks: Vec::new(),
+            content: UnitContent::Update(UpdateSeq(1)),
+            feedback: false,
+            children: Vec::new(),
+        };
+        let group = WireId(2);
+        let commit = Commit { children: (2..=CHILDREN).map(child).collect(), ..child(1) };
+        let lease = Share::new("bytes of tests", 1).lease(1).unwrap();
+        let mut queues = Queues::default();
+        queues.push(group, Held::new(Waiting::Commit(commit), 1, lease));
+        let looks = Cell::new(0);
+        for there in 0..CHILDREN {
+            let is_there = |surface: WireId, _| {
+                looks.set(looks.get() + 1);
+                surface.0 <= 2 * there
+            };
+            assert!(queues.pop(group, is_there).is_none());
+            queues.take_lacking(WireId(2 * (there + 1)));
         }
-    });
-    lacking
+        assert!(queues.pop(group, |_, _| true).is_some());
+        assert!(looks.get() <= 3 * CHILDREN, "{}", looks.get());
+    }
 }

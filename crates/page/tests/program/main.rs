@@ -407,3 +407,23 @@ fn regression_what_was_hidden_and_showed_nothing_then_was_never_told_to_be_seen(
     page.on_frame();
     assert_eq!(said(&mut page), [ToApp::Visible { surface: WireId(20), visible: true }]);
 }
+
+#[test]
+fn regression_a_unit_named_a_surface_again_and_again() {
+    let keep = |surface, number| unit(WireId(surface), number, UnitContent::Keep);
+    let inside = |page: &mut Page| {
+        child(30, 20).into_iter().chain(child(40, 30)).for_each(|message| say(page, &message));
+    };
+    let wrongs = [
+        nested(keep(20, 3), vec![keep(30, 1), keep(30, 2)]),
+        // Not right inside that one.
+        nested(keep(20, 3), vec![keep(40, 1)]),
+        nested(keep(30, 1), vec![keep(20, 3)]),
+    ];
+    for wrong in wrongs {
+        let mut page = shown();
+        inside(&mut page);
+        say(&mut page, &wrong);
+        assert!(matches!(end(&mut page), Some(End::Violation(_))), "{wrong:?}");
+    }
+}
