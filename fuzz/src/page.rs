@@ -13,7 +13,7 @@ use crate::Input;
 const PROGRAM: ConnectionId = ConnectionId(1);
 
 /// What is kept at most, by the limits.
-const MOST: usize = (1 << 30) + (384 << 20) + (32 << 20) + (64 << 20);
+const MOST: usize = (1 << 30) + (384 << 20) + 2 * (32 << 20) + (64 << 20) + 100 * 512;
 
 /// A page bears it all, and gives everything back in the end.
 ///

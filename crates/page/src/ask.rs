@@ -80,4 +80,10 @@ impl Commit {
         look(self);
         self.children.iter().for_each(|child| child.each(look));
     }
+
+    /// Bytes that it takes beside itself.
+    pub(crate) fn memory(&self) -> usize {
+        let lists = self.asks.capacity() * size_of::<Ask>() + self.children.capacity() * size_of::<Self>();
+        lists + self.children.iter().map(Self::memory).sum::<usize>()
+    }
 }

@@ -17,6 +17,7 @@ mod page;
 mod program;
 mod queues;
 mod rgba;
+mod said;
 mod scene;
 mod shape;
 mod share;

@@ -21,8 +21,13 @@ const MAX_CONTENTS: usize = 1 << 30;
 const MAX_UPDATES: usize = 384 << 20;
 /// What messages may count for that wait for pixels.
 const MAX_MESSAGES: usize = 32 << 20;
+/// Bytes of messages that are to be sent, about.
+const MAX_SAID: usize = 32 << 20;
 /// Bytes of objects, about.
 const MAX_OBJECTS: usize = 64 << 20;
+
+/// What the end of a program takes that is to be told, about.
+const ENDED_COST: usize = 512;
 
 /// What all programs take together.
 #[derive(Debug)]
@@ -30,6 +35,7 @@ pub(crate) struct Shares {
     pub(crate) contents: Rc<Share>,
     pub(crate) updates: Rc<Share>,
     pub(crate) messages: Rc<Share>,
+    pub(crate) said: Rc<Share>,
     pub(crate) objects: Rc<Share>,
 }
 
@@ -39,6 +45,7 @@ impl Shares {
             contents: Share::new("bytes of pixels", MAX_CONTENTS),
             updates: Share::new("bytes of updates that wait for their units", MAX_UPDATES),
             messages: Share::new("bytes of messages that wait for pixels", MAX_MESSAGES),
+            said: Share::new("bytes of messages that are to be sent", MAX_SAID),
             objects: Share::new("bytes of objects", MAX_OBJECTS),
         })
     }
@@ -76,10 +83,10 @@ impl Page {
     /// A program is there; the one of that number before it is not any more.
     ///
     /// # Errors
-    /// There are as many as may be.
+    /// There are as many as may be, with those whose end has not been told.
     pub fn open(&mut self, connection: ConnectionId) -> Result<(), End> {
         self.close(connection);
-        if self.programs.len() >= MAX_PROGRAMS {
+        if self.programs.len() + self.ended.len() >= MAX_PROGRAMS {
             return Err(End::TooMuch("programs"));
         }
         self.programs.insert(connection, Program::new(Rc::clone(&self.shares)));
@@ -111,6 +118,16 @@ impl Page {
         }
     }
 
+    fn each(&mut self, act: impl FnMut(&mut Program)) {
+        self.programs.values_mut().for_each(act);
+        let ended = self.programs.iter().filter_map(|(id, program)| Some((*id, program.end()?.clone())));
+        let ended: Vec<_> = ended.collect();
+        for (connection, end) in ended {
+            self.programs.remove(&connection);
+            self.ended.push_back(Ended { connection, end });
+        }
+    }
+
     /// The next message for a program's events channel.
     pub fn poll_message(&mut self) -> Option<(ConnectionId, Vec<u8>)> {
         self.programs.iter_mut().find_map(|(id, program)| Some((*id, program.poll_message()?)))
@@ -128,7 +145,7 @@ impl Page {
 
     /// Everything that there is to be seen has been drawn.
     pub fn on_frame(&mut self) {
-        self.programs.values_mut().for_each(Program::on_frame);
+        self.each(Program::on_frame);
     }
 
     /// When [`Self::on_timeout`] is to be called.
@@ -138,7 +155,7 @@ impl Page {
 
     /// Does what is due: what has not been drawn for a second is told to be hidden.
     pub fn on_timeout(&mut self, now: Time) {
-        self.programs.values_mut().for_each(|program| program.on_timeout(now));
+        self.each(|program| program.on_timeout(now));
     }
 
     /// The programs that are shown.
@@ -151,9 +168,10 @@ impl Page {
         self.programs.get_mut(&connection)
     }
 
-    /// Bytes that are kept: pixels, updates and messages that wait, and objects.
+    /// Bytes that are kept: pixels, updates and messages that wait, messages to be sent, objects, and ends to be told.
     pub fn kept(&self) -> usize {
-        let Shares { contents, updates, messages, objects } = &*self.shares;
-        [contents, updates, messages, objects].into_iter().map(|share| share.taken()).sum()
+        let Shares { contents, updates, messages, said, objects } = &*self.shares;
+        let shares = [contents, updates, messages, said, objects].into_iter().map(|share| share.taken());
+        shares.sum::<usize>() + self.ended.len() * ENDED_COST
     }
 }

@@ -3,7 +3,6 @@
 //! What arrives is read at once and carried out when its pixels are there. Invariant: once [`Program::end`] is told,
 //! nothing is kept and nothing more is said.
 
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -17,6 +16,7 @@ use crate::intake::Intake;
 use crate::objects::Objects;
 use crate::page::Shares;
 use crate::queues::{Held, Queues, Waiting};
+use crate::said::Said;
 use crate::scene::Window;
 use crate::surface::{Damage, Surface};
 use crate::updates::Updates;
@@ -36,7 +36,7 @@ pub struct Program {
     serial: u32,
     /// Something is to be seen, or gone, that no surface with content tells of.
     is_stale: bool,
-    said: VecDeque<Vec<u8>>,
+    said: Said,
     end: Option<End>,
 }
 
@@ -51,7 +51,7 @@ impl Program {
             decoder: Decoder::new(),
             serial: 0,
             is_stale: false,
-            said: VecDeque::new(),
+            said: Said::new(Rc::clone(&shares.said)),
             end: None,
             shares,
         }
@@ -78,17 +78,17 @@ impl Program {
     }
 
     fn settle(&mut self, outcome: Result<(), End>) {
-        let outcome = outcome.and_then(|()| match self.intake.is_full() {
-            true => Err(wrong("more messages wait than may")),
-            false => Ok(()),
-        });
-        match outcome {
-            Ok(()) => {
-                if let Some(bytes) = self.intake.acknowledge() {
-                    self.tell(&ToApp::Consumed { bytes });
-                }
+        let outcome = outcome.and_then(|()| {
+            if self.intake.is_full() {
+                return Err(wrong("more messages wait than may"));
             }
-            Err(end) => self.finish(end),
+            if let Some(bytes) = self.intake.acknowledge() {
+                self.tell(&ToApp::Consumed { bytes });
+            }
+            self.said.check()
+        });
+        if let Err(end) = outcome {
+            self.finish(end);
         }
     }
 
@@ -129,7 +129,9 @@ impl Program {
     }
 
     fn hold(&mut self, cost: u64, group: WireId, what: Waiting) -> Result<(), End> {
-        let lease = self.shares.messages.lease(usize::try_from(cost).unwrap_or(usize::MAX))?;
+        let bytes = usize::try_from(cost).unwrap_or(usize::MAX);
+        // A few bytes that name a child become many times as many.
+        let lease = self.shares.messages.lease(bytes.saturating_add(what.memory()))?;
         self.intake.wait(cost);
         self.queues.push(group, Held::new(what, cost, lease));
         Ok(())
@@ -202,12 +204,12 @@ impl Program {
     }
 
     fn tell(&mut self, message: &ToApp) {
-        self.said.push_back(message.encode());
+        self.said.push(message.encode());
     }
 
     /// The next message for the app side.
     pub(crate) fn poll_message(&mut self) -> Option<Vec<u8>> {
-        self.said.pop_front()
+        self.said.pop()
     }
 
     /// Why it is over, once it is.
@@ -226,6 +228,7 @@ impl Program {
         let seen = self.windows.surfaces_mut().filter_map(|(id, surface)| surface.on_frame().then_some(id));
         let seen: Vec<WireId> = seen.collect();
         seen.into_iter().for_each(|surface| self.tell(&ToApp::Visible { surface, visible: true }));
+        self.settle(Ok(()));
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Time> {
@@ -237,6 +240,7 @@ impl Program {
         let hidden = hidden.filter_map(|(id, surface)| surface.hide_if_due(now).then_some(id));
         let hidden: Vec<WireId> = hidden.collect();
         hidden.into_iter().for_each(|surface| self.tell(&ToApp::Visible { surface, visible: false }));
+        self.settle(Ok(()));
     }
 
     /// What it shows: its windows that have content, the oldest first.

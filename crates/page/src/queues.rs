@@ -44,6 +44,21 @@ pub(crate) enum Waiting {
     Commit(Commit),
 }
 
+impl Waiting {
+    /// Bytes that it takes beside itself.
+    pub(crate) fn memory(&self) -> usize {
+        match self {
+            Self::Ask(_) => 0,
+            // With what is looked for.
+            Self::Commit(commit) => {
+                let mut updates = 0;
+                commit.each(&mut |_| updates += 1);
+                commit.memory() + updates * size_of::<(WireId, UpdateSeq)>()
+            }
+        }
+    }
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Queues {

@@ -270,7 +270,7 @@ proptest! {
                 Step::Look => look(&mut page),
                 Step::Open => page.open(PROGRAM).unwrap(),
             }
-            prop_assert!(page.kept() <= (1 << 30) + (384 << 20) + (32 << 20) + (64 << 20));
+            prop_assert!(page.kept() <= (1 << 30) + (384 << 20) + 2 * (32 << 20) + (64 << 20) + 100 * 512);
             prop_assert!(page.programs().all(|(_, program)| program.end().is_none()));
         }
         look(&mut page);

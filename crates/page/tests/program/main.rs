@@ -427,3 +427,33 @@ fn regression_a_unit_named_a_surface_again_and_again() {
         assert!(matches!(end(&mut page), Some(End::Violation(_))), "{wrong:?}");
     }
 }
+
+#[test]
+fn regression_what_was_to_be_sent_or_told_had_no_limit_and_children_counted_for_their_bytes() {
+    let mut page = page();
+    window(20).iter().for_each(|message| say(&mut page, message));
+    let ended = (2u64..1 << 20).find_map(|number| {
+        say(&mut page, &ToDisplay::Unit(unit(WireId(20), number, UnitContent::Keep)));
+        end(&mut page)
+    });
+    assert_eq!(ended, Some(End::TooMuch("bytes of messages that are to be sent")));
+    assert_eq!(page.kept(), 0);
+
+    let mut page = shown();
+    let ids = (100u64..).step_by(4).take(4000);
+    ids.clone().flat_map(|id| child(id, 20)).for_each(|message| say(&mut page, &message));
+    let children = ids.map(|id| unit(WireId(id), 1, UnitContent::Keep)).collect();
+    let before = page.kept();
+    say(&mut page, &nested(Unit { number: 3, ..show(20, 2) }, children));
+    assert!(page.kept() - before > 4000 * 80, "{}", page.kept() - before);
+
+    let mut page = Page::new();
+    let opened = (0..10_000).take_while(|id| {
+        let is_open = page.open(ConnectionId(*id)).is_ok();
+        page.on_message(Time::ZERO, ConnectionId(*id), b"nonsense");
+        is_open
+    });
+    assert_eq!(opened.count(), wayferry_page::MAX_PROGRAMS);
+    assert!(page.kept() > 0);
+    assert!(page.poll_ended().is_some() && page.open(ConnectionId(20_000)).is_ok());
+}
