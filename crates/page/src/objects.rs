@@ -80,6 +80,8 @@ struct Place {
     was_parent: bool,
     /// It has, or had, a role.
     has_role: bool,
+    /// It is, or was, a window.
+    was_window: bool,
     /// The number of its last unit.
     last_unit: u64,
 }
@@ -94,6 +96,7 @@ impl Place {
             children: 0,
             was_parent: false,
             has_role: false,
+            was_window: false,
             last_unit: 0,
         }
     }
@@ -164,6 +167,9 @@ impl Objects {
             Object::XdgSurface(surface) => match (opcode, args) {
                 (DESTROY, []) => Some((surface, Ask::LeaveScreen(surface))),
                 (xdg_surface::GET_TOPLEVEL, [WireArg::NewId(toplevel)]) => {
+                    if std::mem::replace(&mut self.place(surface)?.was_window, true) {
+                        return Err(wrong(format!("surface {} is a window once more", surface.0)));
+                    }
                     self.add(*toplevel, Object::Toplevel(surface))?;
                     Some((surface, Ask::BeWindow { surface, xdg_surface: id }))
                 }
@@ -327,7 +333,7 @@ impl Objects {
         let (surface, change) = match object {
             Object::Surface => (request.object, surface_change(request)),
             Object::Viewport(surface) => (surface, viewport_change(request)),
-            Object::Subsurface(child) => (child, self.subsurface_change(request, group)),
+            Object::Subsurface(child) => (child, self.subsurface_change(request, child)),
             Object::XdgSurface(surface) => match (request.opcode, &request.args[..]) {
                 (xdg_surface::ACK_CONFIGURE, [WireArg::Uint(_)]) => return Ok(Ask::Nothing),
                 _ => (surface, geometry_change(request)),
@@ -350,16 +356,23 @@ impl Objects {
         Ok(Ask::Change { surface, change })
     }
 
-    fn subsurface_change(&self, request: &Request, group: WireId) -> Option<Change> {
+    fn subsurface_change(&self, request: &Request, child: WireId) -> Option<Change> {
         match (request.opcode, &request.args[..]) {
             (subsurface::SET_POSITION, &[WireArg::Int(x), WireArg::Int(y)]) => Some(Change::Position((x, y))),
             (opcode @ (subsurface::PLACE_ABOVE | subsurface::PLACE_BELOW), &[WireArg::Object(sibling)])
-                if self.group(sibling) == Some(group) =>
+                if self.is_beside(child, sibling) =>
             {
                 Some(Change::Stack { sibling, above: opcode == subsurface::PLACE_ABOVE })
             }
             _ => None,
         }
+    }
+
+    /// Whether a surface can be put above or below another one: the one that it is in, or what else is in that.
+    fn is_beside(&self, child: WireId, sibling: WireId) -> bool {
+        let parent = self.surfaces.get(&child).and_then(|place| place.parent);
+        let is_in = |surface: &Place| surface.parent.is_some() && surface.parent == parent;
+        child != sibling && (parent == Some(sibling) || self.surfaces.get(&sibling).is_some_and(is_in))
     }
 }
 

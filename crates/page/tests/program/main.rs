@@ -457,3 +457,18 @@ fn regression_what_was_to_be_sent_or_told_had_no_limit_and_children_counted_for_
     assert!(page.kept() > 0);
     assert!(page.poll_ended().is_some() && page.open(ConnectionId(20_000)).is_ok());
 }
+
+#[test]
+fn regression_an_xdg_surface_was_a_window_twice_and_stacking_named_any_surface() {
+    let mut page = shown();
+    say(&mut page, &ask(WireId(22), 1, vec![WireArg::NewId(WireId(100))]));
+    assert!(matches!(end(&mut page), Some(End::Violation(_))));
+    // Itself, and one that is inside another.
+    for sibling in [30, 40] {
+        let mut page = shown();
+        child(30, 20).into_iter().chain(child(40, 30)).for_each(|message| say(&mut page, &message));
+        let above = request(WireId(32), 2, vec![WireArg::Object(WireId(sibling))]);
+        say(&mut page, &state(unit(WireId(20), 3, UnitContent::Keep), vec![above]));
+        assert!(matches!(end(&mut page), Some(End::Violation(_))), "{sibling}");
+    }
+}
