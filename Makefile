@@ -89,6 +89,8 @@ test-packages: ## Install the .deb in bare Debian systems, use it there, and rem
 test-full: ## Run all tests, with slow and heavy programs too
 	scripts/setup --full
 	$(LIMIT) $(BUILD_SECONDS) $(MAKE) --no-print-directory static
+	$(LIMIT) $(CHECK_SECONDS) scripts/check-web
+	$(LIMIT) $(BUILD_SECONDS) scripts/build-page
 	$(LIMIT) $(BUILD_SECONDS) cargo test --workspace --locked --no-run
 	$(LIMIT) $(FULL_SECONDS) cargo test --workspace --locked -- --include-ignored
 	$(LIMIT) $(FULL_SECONDS) scripts/fuzz-smoke 60

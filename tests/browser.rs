@@ -32,7 +32,7 @@ fn a_page_in_chromium_shows_the_pixels_that_the_program_drew_and_hears_of_the_en
         panic!("{}: {difference:?}; pictures in {place}", chromium.evaluate("document.body.innerText"));
     }
     assert_eq!(chromium.evaluate("location.hash"), json!(""), "the ticket is not left in the address");
-    assert_eq!(chromium.evaluate("document.documentElement.dataset.state"), json!("shown"));
+    assert_eq!(chromium.evaluate("document.documentElement?.dataset.state"), json!("shown"));
     foot.must_run();
     manage(&session, &["detach", "--views"]).run();
     state(&mut chromium, "done");
@@ -60,7 +60,7 @@ fn a_link_that_was_used_or_is_none_says_so() {
 
 fn state(chromium: &mut Chromium, state: &str) {
     until(&format!("the page to be `{state}`"), || {
-        (chromium.evaluate("document.documentElement.dataset.state") == json!(state)).then_some(())
+        (chromium.evaluate("document.documentElement?.dataset.state") == json!(state)).then_some(())
     });
 }
 
