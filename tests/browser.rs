@@ -79,14 +79,14 @@ fn serve() -> String {
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             // A browser that goes away in between is none of this test's.
-            let _ = answer(stream, &folder);
+            let _ = answer(&stream, &folder);
         }
     });
     format!("http://localhost:{port}")
 }
 
-fn answer(stream: TcpStream, folder: &Path) -> std::io::Result<()> {
-    let mut lines = BufReader::new(&stream).lines();
+fn answer(mut stream: &TcpStream, folder: &Path) -> std::io::Result<()> {
+    let mut lines = BufReader::new(stream).lines();
     let asked = lines.next().transpose()?.unwrap_or_default();
     while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
     let name = asked.split(' ').nth(1).unwrap_or_default().trim_start_matches('/');
@@ -105,5 +105,5 @@ fn answer(stream: TcpStream, folder: &Path) -> std::io::Result<()> {
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
     );
-    (&stream).write_all(&[head.as_bytes(), &body].concat())
+    stream.write_all(&[head.as_bytes(), &body].concat())
 }

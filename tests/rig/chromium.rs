@@ -37,9 +37,9 @@ impl Chromium {
         let program = home.launch("sh").args(words).start();
         let (heard, page) = (Vec::new(), String::new());
         let mut chromium = Self { program, commands, answers, heard, calls: 0, page };
-        let target = chromium.call("Target.createTarget", json!({ "url": address }));
+        let target = chromium.call("Target.createTarget", &json!({ "url": address }));
         let attach = json!({ "targetId": target["targetId"], "flatten": true });
-        let attached = chromium.call("Target.attachToTarget", attach);
+        let attached = chromium.call("Target.attachToTarget", &attach);
         chromium.page = attached["sessionId"].as_str().expect("a session").to_owned();
         chromium
     }
@@ -47,7 +47,7 @@ impl Chromium {
     /// The value of an expression of JavaScript.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let params = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
-        let answer = self.call("Runtime.evaluate", params);
+        let answer = self.call("Runtime.evaluate", &params);
         assert!(answer["exceptionDetails"].is_null(), "{}", answer["exceptionDetails"]);
         answer["result"]["value"].clone()
     }
@@ -64,7 +64,7 @@ impl Chromium {
         Some(Picture::of(width, height, pixels))
     }
 
-    fn call(&mut self, method: &str, params: Value) -> Value {
+    fn call(&mut self, method: &str, params: &Value) -> Value {
         self.calls += 1;
         let mut call = json!({ "id": self.calls, "method": method, "params": params });
         if !self.page.is_empty() {
