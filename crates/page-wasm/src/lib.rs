@@ -1,6 +1,6 @@
 //! A session and what it shows, for the script of a page.
 //!
-//! [`Viewer`] joins the display side of a session with a [`Page`](wayferry_page::Page): the script hands it what its
+//! `Viewer` joins the display side of a session with a [`Page`](wayferry_page::Page): the script hands it what its
 //! WebTransport has received, and the time, and gets what is to be sent and what is to be painted. In a browser the
 //! functions of `export` say the same with numbers and bytes alone. It knows no sockets, no clock and no canvas.
 //!
