@@ -50,7 +50,7 @@ fn directory(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target)
 }
 
-fn all() -> [(&'static str, Seeds); 16] {
+fn all() -> [(&'static str, Seeds); 17] {
     [
         ("audio_packet", audio_packet()),
         ("candidates", candidates()),

@@ -61,7 +61,7 @@ mod tests {
 
     type Run = fn(&[u8]);
 
-    const TARGETS: [(&str, Run); 16] = [
+    const TARGETS: [(&str, Run); 17] = [
         ("audio_packet", super::audio_packet::run),
         ("candidates", super::candidates::run),
         ("wire_parser", super::wire_parser::run),
