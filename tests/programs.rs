@@ -204,8 +204,11 @@ pub(crate) fn nothing(_: &Sway, _: &mut Pointer) {}
 
 /// A terminal with text in many colours, and a program in it that waits.
 pub(crate) fn colourful_foot(home: &Home) -> Launch {
-    let script = "for i in 1 2 3 4 5 6 7; do seq -s ' ' 1 30; printf \"\\033[3${i}mcolour $i\\033[0m\\n\"; done; exec cat";
-    home.launch("foot").args(["sh", "-c", script])
+    // No program is started in between, so that all of it is there at once.
+    let numbers: Vec<String> = (1..=30).map(|number| number.to_string()).collect();
+    let colour = "printf \"\\033[3${i}mcolour $i\\033[0m\\n\"";
+    let script = format!("for i in 1 2 3 4 5 6 7; do echo {}; {colour}; done; exec cat", numbers.join(" "));
+    home.launch("foot").args(["sh", "-c", &script])
 }
 
 pub(crate) const FOOT: Scene = Scene { name: "foot", prepare: colourful_foot, act: nothing };
