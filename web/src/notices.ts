@@ -31,7 +31,7 @@ const NOTICES: Partial<Record<State, readonly [string, string]>> = {
   ],
   refused: [
     "This link is not good any more",
-    "A link can be used once, and for some time only. Ask whoever shares the session for another one.",
+    "A link can be used once, and for some time only. Ask the person who shares the session for another one.",
   ],
   full: ["There are as many viewers as there may be", "Try again when one of them has left."],
   incompatible: [

@@ -10,7 +10,7 @@ import type { Look, News, Order, State } from "./talk.js";
 /** Begins to show what the page's own address names. */
 export async function start(): Promise<void> {
   const ticket = decodeURIComponent(location.hash.slice(1));
-  // Whoever sees the address later can do nothing with it.
+  // A person who sees the address later can do nothing with it.
   history.replaceState(null, "", location.pathname);
   const view = new View(element("windows"), element("badge"), element("notice"));
   const module = await fetch("viewer.wasm").then((answer) => answer.arrayBuffer());

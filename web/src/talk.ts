@@ -10,7 +10,7 @@ export type State =
   | "no link"
   /** The browser has no WebTransport. */
   | "no transport"
-  /** Nobody answered. */
+  /** No host answered. */
   | "unreachable"
   | "refused"
   | "full"

@@ -140,7 +140,7 @@ class Running {
     }
   }
 
-  /** Draws with the next frame; never while nobody looks at the page. */
+  /** Draws with the next frame; never while the page is not seen. */
   #draw(): void {
     if (!this.#isDrawing) {
       this.#isDrawing = true;
