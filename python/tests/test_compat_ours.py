@@ -146,7 +146,7 @@ async def test_options_without_counterpart_are_refused() -> None:
     with pytest.warns(UserWarning, match="QuicFileLogger"):
         assert QuicLogger().to_dict()["traces"] == [{"events": []}]
     with pytest.raises(ImportError, match="pull_quic_header: packets are made"):
-        from wayferry.compat.aioquic.quic.packet import pull_quic_header  # noqa: F401
+        from wayferry.compat.aioquic.quic.packet import pull_quic_header  # noqa: F401 (it is refused)
 
 
 @asynchronous

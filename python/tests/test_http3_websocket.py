@@ -164,7 +164,7 @@ async def test_a_client_that_leaves_is_a_disconnect() -> None:
             if left is not None:
                 await left
             # Mypy knows no defaults of a lambda.
-            await until(lambda count=count: len(ends) == count)  # type: ignore[misc]
+            await until(lambda count=count: len(ends) == count)  # type: ignore[misc]  # mypy infers no lambda
     assert [end["code"] for end in ends] == [1006, 1006]
 
 

@@ -43,7 +43,7 @@ def test_an_echo_comes_back(turns: Turns) -> None:
     while piece := turns.until(lambda: there.read(10_000)):
         assert len(piece) <= 10_000
         # Mypy knows no defaults of a lambda.
-        turns.until(lambda piece=piece: back.write(piece) or None)  # type: ignore[misc]
+        turns.until(lambda piece=piece: back.write(piece) or None)  # type: ignore[misc]  # mypy infers no lambda
     back.finish()
     turns.flush(back)
     assert turns.read_to_end(rx) == payload
@@ -551,7 +551,7 @@ def test_a_dropped_reactor_leaves_no_descriptor() -> None:
         del ours, theirs, listener
         # The engine may have to let go of it, too.
         # Mypy knows no defaults of a lambda.
-        watch.polled(lambda number=number: not is_open(number))  # type: ignore[misc]
+        watch.polled(lambda number=number: not is_open(number))  # type: ignore[misc]  # mypy infers no lambda
 
 
 def is_open(descriptor: int) -> bool:

@@ -81,6 +81,25 @@ export function scale(part: Part): number {
   return part.at.width > 0 && shown > 0 ? shown / part.at.width : 1;
 }
 
+/**
+ * With how many pixels a unit of a window is painted: as many as its own surface has, fewer where the canvas would be
+ * larger than {@link MOST_SIDE} or {@link MOST_PIXELS}. What lies far outside of a window makes it coarse, not large.
+ */
+export function resolution(window: Window): number {
+  const own = window.parts.find((part) => part.key === window.key) ?? window.parts[0];
+  const { width, height } = extent(window);
+  const most = Math.min(
+    MOST_SIDE / Math.max(width, height, 1),
+    Math.sqrt(MOST_PIXELS / Math.max(width * height, 1)),
+  );
+  return Math.min(own === undefined ? 1 : scale(own), most);
+}
+
+/** Browsers have no larger canvases. */
+const MOST_SIDE = 16_384;
+/** Of the canvas of a window: 256 MiB. */
+const MOST_PIXELS = 2 ** 26;
+
 function name(surface: Surface): string {
   return `${surface.program}/${surface.high >>> 0}/${surface.low >>> 0}`;
 }

@@ -4,7 +4,7 @@
  * Invariant: the canvas of a window shows one state of it, never a part of the next.
  */
 
-import { extent, type Matrix, type Part, place, readDrawing, scale, type Window } from "./drawing.js";
+import { extent, type Matrix, type Part, place, readDrawing, resolution, type Window } from "./drawing.js";
 import type { Look } from "./talk.js";
 import type { Rect, Viewer } from "./viewer.js";
 
@@ -118,12 +118,11 @@ export class Painter {
   #paintWindow(window: Window, shows: string): void {
     const canvas = this.#canvases.get(window.key);
     const context = canvas?.getContext("2d");
-    const [root] = window.parts;
-    if (!canvas || !context || !root) {
+    if (!canvas || !context) {
       return;
     }
     const shown = extent(window);
-    const by = scale(window.parts.find((part) => part.key === window.key) ?? root);
+    const by = resolution(window);
     const [width, height] = [side(shown.width * by), side(shown.height * by)];
     // Setting a size clears.
     if (canvas.width !== width || canvas.height !== height) {
@@ -173,7 +172,7 @@ export function tiles(part: Rect): Rect[] {
 /** Pixels of a tile. */
 const TILE = 1 << 20;
 
-/** The side of a canvas: browsers have no larger ones. */
+/** The side of a canvas. */
 function side(length: number): number {
-  return Math.min(Math.max(Math.round(length), 1), 16_384);
+  return Math.max(Math.round(length), 1);
 }

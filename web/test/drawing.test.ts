@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { extent, type Part, place, readDrawing, scale } from "../src/drawing.js";
+import { extent, type Part, place, readDrawing, resolution, scale } from "../src/drawing.js";
 import { tiles } from "../src/painter.js";
 
 const PART: Part = {
@@ -63,4 +63,14 @@ test("tiles cover a part, and none is large", () => {
   expect(all.every((tile) => tile.width * tile.height <= 1 << 20 && tile.x === 3)).toBe(true);
   expect(all.at(-1)).toMatchObject({ height: expect.any(Number) });
   expect(tiles({ x: 0, y: 0, width: 0, height: 0 })).toEqual([]);
+});
+
+test("regression: a part far outside makes no canvas of a gigabyte", () => {
+  const window = { key: PART.key, title: "", kind: "", geometry: PART.at, parts: [PART] };
+  expect(resolution(window)).toBe(1);
+  const far = { ...PART, key: "1/0/9", at: { x: 1_000_000, y: 1_000_000, width: 4, height: 2 } };
+  const { width, height } = extent({ ...window, parts: [PART, far] });
+  const by = resolution({ ...window, parts: [PART, far] });
+  expect(width * by).toBeLessThanOrEqual(16_384);
+  expect(width * by * height * by).toBeLessThanOrEqual(2 ** 26 + 1);
 });
