@@ -122,10 +122,11 @@ impl Connection {
         if is_key {
             self.answers.press();
         }
-        let handlers = handlers::of(handler);
-        let press = handlers.press(desc.name, &event.args);
-        if let Some(end) =
-            rule.until.filter(|_| alive && handler.is_somewhere() && self.is_late(desc, &event))
+        let press = handlers::of(handler).press(desc.name, &event.args);
+        if let Some(end) = rule.until
+            && alive
+            && handler.is_somewhere()
+            && self.is_late(desc, &event)
         {
             self.devices.come_to_nothing(id, press, end);
             return self.dispose(desc, event);
@@ -136,7 +137,7 @@ impl Connection {
         // Of what a keyboard tells a press is waited for, and not where it comes or goes. A frame ends what was told.
         let is_bare = ["leave", "frame"].contains(&desc.name);
         let asks = is_key || handler.is_input() && handler != Handler::Keyboard && !is_bare;
-        let (handler, name) = (handlers, desc.name);
+        let (handler, name) = (handlers::of(handler), desc.name);
         if !self.devices.passes(id, press, name) || !handler.hear(self, id, name, &event.args) {
             return Ok(());
         }
