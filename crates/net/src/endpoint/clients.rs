@@ -5,7 +5,7 @@
 //! and may take another. Invariant: an endpoint that is given out is open, and is closed once it is idle.
 
 use std::net::SocketAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub(super) struct Clients(Arc<Mutex<Vec<Shared>>>);
 struct Shared {
     kind: Kind,
     endpoint: Endpoint,
-    sockets: Sockets,
+    runtime: Arc<PromptRuntime>,
 }
 
 /// What connections must have in common to share an endpoint.
@@ -79,7 +79,7 @@ impl Clients {
     /// Whether the connection of `lane` has its endpoint for itself; from now on no other begins there then.
     pub(super) fn is_alone(&self, lane: &Lane) -> bool {
         let mut all = self.lock();
-        match all.iter().position(|shared| lane.is_of(&shared.sockets)) {
+        match all.iter().position(|shared| lane.is_of(shared.sockets())) {
             Some(index) if all[index].open_connections().is_some_and(|count| count > 1) => false,
             Some(index) => {
                 all.swap_remove(index);
@@ -101,8 +101,8 @@ impl Clients {
                 let mut all = clients.lock();
                 // Where the system has failed the socket, noq is idle and has connections for ever.
                 if shared.open_connections().is_none_or(|count| count == 0) || looked && at_once {
-                    all.retain(|other| !other.sockets.is(&shared.sockets));
-                    shared.sockets.close();
+                    all.retain(|other| !other.sockets().is(shared.sockets()));
+                    shared.sockets().close();
                     return;
                 }
                 drop(all);
@@ -127,21 +127,24 @@ pub(super) fn alone(
     kind: Kind,
     connect: impl Fn(&Endpoint) -> Result<Connecting, ConnectError>,
 ) -> std::io::Result<Result<Begun, ConnectError>> {
-    let Shared { endpoint, sockets, .. } = Shared::open(kind)?;
-    let begun = connect(&endpoint);
+    let shared = Shared::open(kind)?;
+    let begun = shared.connect(connect);
     if begun.is_ok() {
-        sockets.close_when_idle(engine, &endpoint);
+        shared.sockets().close_when_idle(engine, &shared.endpoint);
     }
-    Ok(begun.map(|connecting| Begun { connecting, endpoint, lane: None }))
+    Ok(begun.map(|connecting| Begun { connecting, endpoint: shared.endpoint, lane: None }))
 }
 
 impl Shared {
     fn open(kind: Kind) -> std::io::Result<Self> {
         let (socket, _) = socket::bind(kind.local, kind.udp_buffer)?;
-        let sockets = Sockets::default();
-        let runtime = Arc::new(PromptRuntime(sockets.clone()));
-        let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, runtime)?;
-        Ok(Self { kind, endpoint, sockets })
+        let runtime = Arc::<PromptRuntime>::default();
+        let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, runtime.clone())?;
+        Ok(Self { kind, endpoint, runtime })
+    }
+
+    fn sockets(&self) -> &Sockets {
+        &self.runtime.sockets
     }
 
     fn has_room(&self) -> bool {
@@ -157,8 +160,21 @@ impl Shared {
         &self,
         connect: impl Fn(&Endpoint) -> Result<Connecting, ConnectError>,
     ) -> Result<Begun, ConnectError> {
-        let (connecting, lane) = self.sockets.lane(|| connect(&self.endpoint));
+        let (connecting, lane) = self.sockets().lane(|| self.connect(connect));
         Ok(Begun { connecting: connecting?, endpoint: self.endpoint.clone(), lane })
+    }
+
+    /// Where `connect` panics, nothing is sent or received here any more.
+    fn connect(
+        &self,
+        connect: impl Fn(&Endpoint) -> Result<Connecting, ConnectError>,
+    ) -> Result<Connecting, ConnectError> {
+        self.runtime.undriven(|| connect(&self.endpoint)).unwrap_or_else(|panic| {
+            // noq panics in the destructor of the last but the task's.
+            std::mem::forget(self.endpoint.clone());
+            self.sockets().close();
+            resume_unwind(panic)
+        })
     }
 }
 
@@ -217,9 +233,22 @@ mod tests {
             engine.clients().begin(&engine, kind, connect).expect("a socket").expect("a connection")
         };
         let good = ClientConfig::new(Arc::new(crypto));
-        let _first = begin(good.clone());
+        let first = begin(good.clone());
+        let its = first.endpoint.local_addr().expect("an address");
         let bad = ClientConfig::new(Arc::new(Mistake));
         assert!(catch_unwind(AssertUnwindSafe(|| begin(bad))).is_err());
+        // What noq would be woken by, and panic.
+        let stranger = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
+        stranger.send_to(b"hello", its).expect("room");
+        let (tell, told) = std::sync::mpsc::channel();
+        engine.detach(async move {
+            for _ in 0..200 {
+                tokio::task::yield_now().await;
+            }
+            let _ = tell.send(());
+        });
+        told.recv().expect("the engine runs");
+        drop(first);
         let _second = begin(good);
         assert_eq!(engine.clients().lock().len(), 1);
     }

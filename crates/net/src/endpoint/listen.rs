@@ -13,7 +13,6 @@ use tokio::sync::{Notify, mpsc};
 use super::acceptor::{Acceptor, Counts, keep, server_config};
 use super::link::saturate;
 use super::runtime::PromptRuntime;
-use super::sockets::Sockets;
 use super::{By, Config, Connection, Engine, Failure, Pending, ServerTls};
 use crate::quic::socket;
 
@@ -93,10 +92,10 @@ impl Listener {
     ) -> Result<Self, Failure> {
         let server = server_config(tls, &config, admission.web)?;
         let (socket, _) = socket::bind(address, config.udp_buffer)?;
-        let sockets = Sockets::default();
+        let runtime = Arc::<PromptRuntime>::default();
+        let sockets = runtime.sockets.clone();
         let endpoint = {
             let _inside = engine.enter();
-            let runtime = Arc::new(PromptRuntime(sockets.clone()));
             Endpoint::new(EndpointConfig::default(), Some((*server).clone()), socket, runtime)?
         };
         let address = endpoint.local_addr()?;

@@ -10,9 +10,10 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::UdpSocket;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
@@ -71,9 +72,31 @@ impl fmt::Debug for Cork {
     }
 }
 
-/// What noq needs of tokio, with tasks that can be driven from elsewhere, and sockets that can be closed.
-#[derive(Debug)]
-pub(super) struct PromptRuntime(pub(super) Sockets);
+/// What noq needs of tokio, with tasks that can be driven from elsewhere, and sockets that can be closed. One for each
+/// endpoint.
+#[derive(Debug, Default)]
+pub(super) struct PromptRuntime {
+    pub(super) sockets: Sockets,
+    /// The task of the endpoint, which noq spawns first.
+    driver: OnceLock<Weak<Task>>,
+}
+
+impl PromptRuntime {
+    /// Runs `f` while no thread drives the endpoint.
+    ///
+    /// # Errors
+    /// `f` panicked, so no thread ever drives it again: its lock may be poisoned, and then noq panics in the task and
+    /// once more in the task's destructor, which would end the process.
+    pub(super) fn undriven<T>(&self, f: impl FnOnce() -> T) -> std::thread::Result<T> {
+        let task = self.driver.get().and_then(Weak::upgrade);
+        let mut work = task.as_ref().map(|task| task.work.lock().unwrap_or_else(PoisonError::into_inner));
+        let output = catch_unwind(AssertUnwindSafe(f));
+        if output.is_err() {
+            std::mem::forget(work.as_mut().and_then(|work| work.take()));
+        }
+        output
+    }
+}
 
 impl Runtime for PromptRuntime {
     fn new_timer(&self, instant: Instant) -> Pin<Box<dyn AsyncTimer>> {
@@ -88,11 +111,13 @@ impl Runtime for PromptRuntime {
             handle: handle.clone(),
             held: AtomicBool::new(false),
         };
-        drop(handle.spawn(OnEngine(Arc::new(task))));
+        let task = Arc::new(task);
+        self.driver.get_or_init(|| Arc::downgrade(&task));
+        drop(handle.spawn(OnEngine(task)));
     }
 
     fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Box<dyn AsyncUdpSocket>> {
-        self.0.cover(TokioRuntime.wrap_udp_socket(socket)?)
+        self.sockets.cover(TokioRuntime.wrap_udp_socket(socket)?)
     }
 
     fn now(&self) -> Instant {
