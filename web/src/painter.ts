@@ -85,7 +85,16 @@ export class Painter {
 
   #tell(window: Window): void {
     const { title, kind: app, geometry } = window;
-    const look: Look = { title, app, geometry, extent: extent(window) };
+    const [program = 0, high = 0, low = 0] = window.key.split("/").map(Number);
+    const { parent } = window as Window & { parent?: string };
+    const look: Look = {
+      surface: { program, low, high },
+      parent,
+      title,
+      app,
+      geometry,
+      extent: extent(window),
+    };
     const told = JSON.stringify(look);
     if (this.#looks.get(window.key) !== told) {
       this.#looks.set(window.key, told);
