@@ -58,24 +58,27 @@ export class Stack {
     return this.#order.findLast((key) => this.tabOf(key) === tab) ?? tab;
   }
 
-  /** How far to the front a window is among all. */
-  depth(key: string): number {
-    return this.#order.indexOf(key);
+  /** Windows with a higher number lie above those with a lower one: dialogs above what they are of. */
+  height(key: string): number {
+    return this.#line(key).length * this.#order.length + this.#order.indexOf(key);
   }
 
   /** The tab that a window belongs to. */
   tabOf(key: string): string {
-    const seen = new Set<string>();
-    let tab = key;
-    for (
-      let parent = this.#parentOf(tab);
-      parent !== undefined && !seen.has(tab);
-      parent = this.#parentOf(tab)
-    ) {
-      seen.add(tab);
-      tab = parent;
+    return this.#line(key).at(-1) ?? key;
+  }
+
+  /** A window with all those that it is a dialog of. */
+  #line(key: string): string[] {
+    const line: string[] = [];
+    for (let next: string | undefined = key; next !== undefined; next = this.#parentOf(next)) {
+      // Programs can say that two windows are each other's dialogs.
+      if (line.includes(next)) {
+        break;
+      }
+      line.push(next);
     }
-    return tab;
+    return line;
   }
 
   /** The parent of a window, if it is there. */

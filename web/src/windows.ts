@@ -114,7 +114,7 @@ export class Windows implements Ground {
     const { front, focus } = this.#stack;
     for (const [key, { element, look }] of this.#figures) {
       element.hidden = this.#stack.tabOf(key) !== front;
-      element.style.zIndex = `${this.#stack.depth(key)}`;
+      element.style.zIndex = `${this.#stack.height(key)}`;
       element.classList.toggle("dialog", key !== front && look.parent !== undefined);
       element.classList.toggle("dim", key !== focus);
     }
