@@ -2,41 +2,22 @@
 
 import type { Cursor } from "./talk.js";
 
-/** See the module. */
-export class CursorStyle {
-  readonly #element: HTMLElement;
-  #address: string | undefined;
+/** Makes the pointer look so over an element. */
+export function showCursor(element: HTMLElement, cursor: Cursor): void {
+  const value = styleOf(cursor);
+  // What CSS does not know is not taken.
+  element.style.cursor = CSS.supports("cursor", value) ? value : "default";
+}
 
-  constructor(element: HTMLElement) {
-    this.#element = element;
-  }
-
-  show(cursor: Cursor): void {
-    const old = this.#address;
-    this.#address = undefined;
-    this.#element.style.cursor = this.#valueOf(cursor);
-    if (old !== undefined) {
-      URL.revokeObjectURL(old);
-    }
-  }
-
-  #valueOf(cursor: Cursor): string {
-    switch (cursor.kind) {
-      case "default":
-        return "default";
-      case "hidden":
-        return "none";
-      case "name":
-        // What CSS does not know is not taken.
-        return CSS.supports("cursor", cursor.name) ? cursor.name : "default";
-      case "image": {
-        this.#address = URL.createObjectURL(cursor.image);
-        const { x, y, scale } = cursor;
-        const set = `image-set(url("${this.#address}") ${scale}x) ${x} ${y}, default`;
-        return CSS.supports("cursor", set)
-          ? set
-          : `url("${this.#address}") ${x * scale} ${y * scale}, default`;
-      }
-    }
+function styleOf(cursor: Cursor): string {
+  switch (cursor.kind) {
+    case "default":
+      return "default";
+    case "hidden":
+      return "none";
+    case "name":
+      return cursor.name;
+    case "image":
+      return `image-set(url("${cursor.address}") ${cursor.scale}x) ${cursor.x} ${cursor.y}, default`;
   }
 }

@@ -45,6 +45,11 @@ export class CursorTeller {
     const data = new ImageData(this.#viewer.pixels(surface, { x: 0, y: 0, width, height }), width, height);
     canvas.getContext("2d")?.putImageData(data, 0, 0);
     const scale = size.width > 0 ? width / size.width : 1;
-    return { kind: "image", image: await canvas.convertToBlob(), scale, ...hotspot };
+    return { kind: "image", address: await addressOf(canvas), scale, ...hotspot };
   }
+}
+
+async function addressOf(canvas: OffscreenCanvas): Promise<string> {
+  const bytes = new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer());
+  return `data:image/png;base64,${btoa(String.fromCharCode(...bytes))}`;
 }

@@ -10,42 +10,39 @@ import { Keyboard, type System } from "./input/keyboard.js";
 import { Outbox } from "./input/outbox.js";
 import { Pointer } from "./input/pointer.js";
 import { TIMERS } from "./input/timers.js";
-import type { Point } from "./input/touch.js";
-import type { Input, Order } from "./talk.js";
+import type { Input } from "./talk.js";
 import type { Windows } from "./windows.js";
 
 /** See the module. */
 export class Hands {
   readonly field: Field;
-  readonly #outbox: Outbox;
+  #outbox: Outbox;
   readonly #area: Area;
   readonly #pointer: Pointer;
-  readonly #order: (order: Order) => void;
-  readonly #onPress: (() => void) | undefined;
+  readonly #order: (input: Input) => void;
 
-  /** `onExit` is called when the user asks for the page's own controls, `onPress` whenever the user does something. */
+  /** `onExit` is called when the user asks for the page's own buttons. */
   constructor(
     windows: Windows,
     place: HTMLElement,
     area: HTMLTextAreaElement,
-    order: (order: Order) => void,
-    acts: { onExit(): void; onPress(): void },
+    order: (input: Input) => void,
+    onExit: () => void,
   ) {
     this.#order = order;
-    this.#onPress = acts.onPress;
-    this.#outbox = new Outbox((input) => order({ kind: "input", input }));
-    const tell = (input: Input) => this.#tell(input);
+    this.#outbox = new Outbox(order);
+    const tell = (input: Input) => this.tell(input);
     const keyboard = new Keyboard(system(), tell);
-    this.field = new Field(area, keyboard, tell, acts.onExit);
+    this.field = new Field(area, keyboard, tell, onExit);
     this.#pointer = new Pointer(windows, tell, TIMERS);
     this.#listen(place, keyboard);
-    this.#area = new Area((size) => this.#order({ kind: "area", size }), TIMERS);
+    this.#area = new Area((size) => tell({ kind: "area", size }), TIMERS);
     watch(place, this.#area);
   }
 
   /** A worker is new: it is told what there is. */
   begin(): void {
-    this.#outbox.clear();
+    this.#outbox = new Outbox(this.#order);
     this.#area.again();
   }
 
@@ -54,19 +51,15 @@ export class Hands {
     this.#outbox.taken();
   }
 
-  /** The field has the focus, and input methods are there. */
-  focus(at?: Point): void {
-    if (at !== undefined) {
-      this.field.move(at.x, at.y);
-    }
+  /** The field has the focus from now on. */
+  focus(): void {
     this.field.focus();
   }
 
-  #tell(input: Input): void {
+  /** Tells the worker something, after what it was told before. */
+  tell(input: Input): void {
     if (input.kind === "blur") {
       this.#pointer.blur();
-    } else if (input.kind === "key" || input.kind === "button") {
-      this.#onPress?.();
     }
     this.#outbox.send(input);
   }
@@ -77,14 +70,20 @@ export class Hands {
     for (const kind of [...motion, "pointermove", "pointerup", "pointercancel", "pointerleave"]) {
       place.addEventListener(kind, on as EventListener);
     }
+    const isBar = ({ target, offsetX, offsetY }: MouseEvent) =>
+      target === place && (offsetX >= place.clientWidth || offsetY >= place.clientHeight);
     place.addEventListener("pointerdown", (event) => {
-      // The field keeps the focus.
-      event.preventDefault();
+      if (isBar(event)) {
+        return;
+      }
+      this.field.move(event.clientX, event.clientY);
+      this.focus();
       (event.target as Element).setPointerCapture(event.pointerId);
       keyboard.sync(event);
       on(event);
     });
-    place.addEventListener("mousedown", (event) => event.preventDefault());
+    // The field keeps the focus, and what was pressed does not get it.
+    place.addEventListener("mousedown", (event) => isBar(event) || event.preventDefault());
     place.addEventListener("contextmenu", (event) => event.preventDefault());
     const wheel = (event: WheelEvent) => {
       event.preventDefault();

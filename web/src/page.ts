@@ -5,8 +5,7 @@
  */
 
 import { Board, element } from "./board.js";
-import { CursorStyle } from "./cursor-style.js";
-import type { Figure } from "./figure.js";
+import { showCursor } from "./cursor-style.js";
 import { Hands } from "./hands.js";
 import { Tabs } from "./tabs.js";
 import type { Link, News, Order } from "./talk.js";
@@ -28,7 +27,6 @@ class Page {
   readonly #board = new Board(() => void this.begin());
   readonly #windows: Windows;
   readonly #tabs: Tabs;
-  readonly #cursor = new CursorStyle(element("windows"));
   readonly #hands: Hands | undefined;
   #worker: Worker | undefined;
 
@@ -37,22 +35,18 @@ class Page {
     document.documentElement.classList.add(link.control ? "control" : "view");
     this.#windows = new Windows(element("windows"), link.control, {
       tabs: (tabs) => this.#tabs.show(tabs),
-      focus: (figure) => this.#focus(figure),
-      pressed: (at) => this.#hands?.focus(at),
+      focus: (key, title) => this.#focus(key, title),
     });
-    this.#tabs = new Tabs(
-      element("tabs"),
-      (key) => {
-        this.#windows.raiseTab(key);
+    this.#tabs = new Tabs(element("tabs"), {
+      raise: (key) => {
+        this.#windows.raise(key);
         this.#hands?.focus();
       },
-      (key) => {
-        const window = this.#windows.topOf(key);
-        if (window !== undefined) {
-          this.#order({ kind: "close", window });
-        }
+      close: (key) => {
+        this.#hands?.tell({ kind: "close", key: this.#windows.topOf(key) });
+        this.#hands?.focus();
       },
-    );
+    });
     this.#hands = link.control ? this.#work() : undefined;
     toggles(this.#hands);
     addEventListener("pagehide", () => this.#order({ kind: "leave" }));
@@ -81,10 +75,16 @@ class Page {
 
   #work(): Hands {
     const area = element("field") as HTMLTextAreaElement;
-    return new Hands(this.#windows, element("windows"), area, (order) => this.#order(order), {
-      onExit: () => this.#tabs.focus() || element("full").focus(),
-      onPress: () => this.#board.hush(),
-    });
+    return new Hands(
+      this.#windows,
+      element("windows"),
+      area,
+      (input) => this.#order({ kind: "input", input }),
+      {
+        onExit: () => this.#tabs.focus() || element("full").focus(),
+        onPress: () => this.#board.hush(),
+      },
+    );
   }
 
   #hear(news: News): void {
@@ -112,7 +112,7 @@ class Page {
         this.#board.setRoundTrip(news.rtt);
         break;
       case "cursor":
-        this.#cursor.show(news.cursor);
+        showCursor(element("windows"), news.cursor);
         break;
       case "taken":
         this.#hands?.taken();
@@ -125,19 +125,22 @@ class Page {
     element("empty").hidden = this.#board.state !== "shown" || !this.#windows.isEmpty;
   }
 
-  #focus(figure: Figure | undefined): void {
-    document.title = figure === undefined ? "Wayferry" : `${figure.title} – Wayferry`;
-    if (figure === undefined) {
+  #focus(key: string | undefined, title: string): void {
+    document.title = title === "" ? "Wayferry" : `${title} – Wayferry`;
+    if (key === undefined) {
       return;
     }
-    this.#order({ kind: "focus", window: figure.look.surface });
-    element("field").setAttribute("aria-label", `Keys go to ${figure.title}`);
+    this.#hands?.tell({ kind: "focus", key });
+    element("field").setAttribute("aria-label", `Keys go to ${title}`);
     // Who works in the bar stays there.
-    if (document.activeElement === document.body || document.activeElement === null) {
+    if (document.activeElement === document.body) {
       this.#hands?.focus();
-      this.#board.say(`Keys go to the window. ${EXIT} brings you back to the page’s own buttons.`, 8000);
+      if (matchMedia("(pointer: fine)").matches) {
+        this.#board.say(
+          "Keys go to the window. Ctrl+Alt+Escape brings you back to the page’s own buttons.",
+          8000,
+        );
+      }
     }
   }
 }
-
-const EXIT = "Ctrl+Alt+Escape";

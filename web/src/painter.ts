@@ -85,10 +85,8 @@ export class Painter {
 
   #tell(window: Window): void {
     const { title, kind: app, geometry } = window;
-    const [program = 0, high = 0, low = 0] = window.key.split("/").map(Number);
     const { parent } = window as Window & { parent?: string };
     const look: Look = {
-      surface: { program, low, high },
       parent,
       title,
       app,

@@ -2,15 +2,20 @@
 
 import type { Tab } from "./windows.js";
 
+/** What is done with a tab. */
+export interface Acts {
+  raise(key: string): void;
+  close(key: string): void;
+}
+
 /** See the module. */
 export class Tabs {
   readonly #element: HTMLElement;
-  readonly #onRaise: (key: string) => void;
-  readonly #onClose: (key: string) => void;
+  readonly #acts: Acts;
   readonly #shown = new Map<string, { item: HTMLElement; show: HTMLElement; close: HTMLElement }>();
 
-  constructor(element: HTMLElement, onRaise: (key: string) => void, onClose: (key: string) => void) {
-    [this.#element, this.#onRaise, this.#onClose] = [element, onRaise, onClose];
+  constructor(element: HTMLElement, acts: Acts) {
+    [this.#element, this.#acts] = [element, acts];
   }
 
   show(tabs: readonly Tab[]): void {
@@ -38,8 +43,8 @@ export class Tabs {
 
   #add(key: string) {
     const item = document.createElement("li");
-    const show = button(() => this.#onRaise(key));
-    const close = button(() => this.#onClose(key));
+    const show = button(() => this.#acts.raise(key));
+    const close = button(() => this.#acts.close(key));
     close.className = "close";
     close.textContent = "×";
     item.append(show, close);

@@ -1,7 +1,7 @@
 /** What a page and its worker say to each other. */
 
 import type { Size } from "./area.js";
-import type { Rect, Surface } from "./viewer.js";
+import type { Rect } from "./viewer.js";
 
 /** How far a viewer is. */
 export type State =
@@ -28,9 +28,6 @@ export type State =
 export type Order =
   | { readonly kind: "begin"; readonly module: ArrayBuffer; readonly link: Link }
   | { readonly kind: "canvas"; readonly key: string; readonly canvas: OffscreenCanvas }
-  | { readonly kind: "area"; readonly size: Size }
-  | { readonly kind: "focus"; readonly window: Surface }
-  | { readonly kind: "close"; readonly window: Surface }
   | { readonly kind: "input"; readonly input: Input }
   | { readonly kind: "leave" };
 
@@ -41,10 +38,15 @@ export interface Link {
   readonly ticket: string;
 }
 
-/** What a user does, as the viewer takes it; keys and buttons are evdev's. */
+/** What a user does, as the viewer takes it; windows are named by their keys, keys and buttons by evdev. */
 export type Input =
+  /** There is so much room for windows. */
+  | { readonly kind: "area"; readonly size: Size }
+  | { readonly kind: "focus"; readonly key: string }
+  /** The program is asked to close its window. */
+  | { readonly kind: "close"; readonly key: string }
   /** In units from the corner of the window's geometry. */
-  | { readonly kind: "move"; readonly window: Surface; readonly x: number; readonly y: number }
+  | { readonly kind: "move"; readonly key: string; readonly x: number; readonly y: number }
   | { readonly kind: "leave" }
   | { readonly kind: "button"; readonly code: number; readonly pressed: boolean }
   /** In units of Wayland's axes, and in 120ths of a wheel's steps; fingers have none, and end with nothing at all. */
@@ -85,7 +87,6 @@ export type News =
 
 /** What a page needs to know of a window. */
 export interface Look {
-  readonly surface: Surface;
   /** The key of the window that this one is a dialog of. */
   readonly parent: string | undefined;
   readonly title: string;
@@ -105,7 +106,8 @@ export type Cursor =
   /** With its hotspot in units, and so many pixels to each of them. */
   | {
       readonly kind: "image";
-      readonly image: Blob;
+      /** A `data:` address. */
+      readonly address: string;
       readonly x: number;
       readonly y: number;
       readonly scale: number;

@@ -4,7 +4,6 @@
  * It decides nothing. Invariant: what it gives is a copy, good for as long as it is held.
  */
 
-import type { Size } from "./area.js";
 import type { Input } from "./talk.js";
 
 /** What the module exports. */
@@ -42,7 +41,6 @@ interface Exports {
     width: number,
     height: number,
   ): void;
-  kept(): number;
   set_area(now: number, width: number, height: number, scale: number): void;
   pointer_move(now: number, program: number, low: number, high: number, x: number, y: number): void;
   pointer_leave(now: number): void;
@@ -255,28 +253,21 @@ export class Viewer {
     return new Uint8ClampedArray(this.#take().buffer);
   }
 
-  /** So much room there is for windows. */
-  setArea({ width, height, scale }: Size): void {
-    this.#exports.set_area(this.#now(), width, height, scale);
-  }
-
-  focus({ program, low, high }: Surface): void {
-    this.#exports.focus_window(this.#now(), program, low, high);
-  }
-
-  /** Asks a program to close its window. */
-  close({ program, low, high }: Surface): void {
-    this.#exports.close_window(this.#now(), program, low, high);
-  }
-
   input(input: Input): void {
     const now = this.#now();
     switch (input.kind) {
-      case "move": {
-        const { program, low, high } = input.window;
-        this.#exports.pointer_move(now, program, low, high, input.x, input.y);
+      case "area":
+        this.#exports.set_area(now, input.size.width, input.size.height, input.size.scale);
         break;
-      }
+      case "focus":
+        this.#exports.focus_window(now, ...named(input.key));
+        break;
+      case "close":
+        this.#exports.close_window(now, ...named(input.key));
+        break;
+      case "move":
+        this.#exports.pointer_move(now, ...named(input.key), input.x, input.y);
+        break;
       case "leave":
         this.#exports.pointer_leave(now);
         break;
@@ -326,11 +317,6 @@ export class Viewer {
     }
   }
 
-  /** Bytes that are kept for programs. */
-  kept(): number {
-    return this.#exports.kept();
-  }
-
   #now(): number {
     return performance.now() - this.#begun;
   }
@@ -348,6 +334,12 @@ export class Viewer {
   #text(): string {
     return new TextDecoder().decode(this.#take());
   }
+}
+
+/** The numbers of a window's key: its program, and the lower and the higher word of its surface. */
+function named(key: string): [number, number, number] {
+  const [program = 0, high = 0, low = 0] = key.split("/").map(Number);
+  return [program, low, high];
 }
 
 const FIRST_OVER = 10;

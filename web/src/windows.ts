@@ -10,7 +10,6 @@ import type { Ground, Spot } from "./input/pointer.js";
 import type { Point } from "./input/touch.js";
 import { Stack } from "./stack.js";
 import type { Look } from "./talk.js";
-import type { Surface } from "./viewer.js";
 
 /** A window without a parent, with its dialogs. */
 export interface Tab {
@@ -24,9 +23,7 @@ export interface Listener {
   /** Tabs have changed. */
   tabs(tabs: readonly Tab[]): void;
   /** A window has the focus from now on, or none. */
-  focus(figure: Figure | undefined): void;
-  /** A window was pressed. */
-  pressed(at: Point): void;
+  focus(key: string | undefined, title: string): void;
 }
 
 /** See the module. */
@@ -51,6 +48,7 @@ export class Windows implements Ground {
     figure.setLook(look);
     this.#stack.set(key, look.parent);
     if (old === undefined) {
+      figure.element.dataset.key = key;
       this.#figures.set(key, figure);
       this.#element.append(figure.element);
     }
@@ -76,33 +74,22 @@ export class Windows implements Ground {
   }
 
   /** Brings what lies above in a tab to the front. */
-  raiseTab(tab: string): void {
-    this.#raise(this.#stack.top(tab));
+  raise(tab: string): void {
+    this.pressed(this.topOf(tab));
   }
 
   /** The window that who closes a tab sees there. */
-  topOf(tab: string): Surface | undefined {
-    return this.#figures.get(this.#stack.top(tab))?.look.surface;
+  topOf(tab: string): string {
+    return this.#stack.top(tab);
   }
 
-  find(at: Point, held: Surface | undefined): Spot | undefined {
-    const element = document.elementFromPoint(at.x, at.y)?.closest("figure");
-    const figure = [...this.#figures.values()].find(({ look, element: other }) =>
-      held === undefined ? other === element : isSame(look.surface, held),
-    );
-    return figure && { window: figure.look.surface, ...figure.place(at) };
+  find(at: Point, held: string | undefined): Spot | undefined {
+    const key = held ?? document.elementFromPoint(at.x, at.y)?.closest("figure")?.dataset.key ?? "";
+    const figure = this.#figures.get(key);
+    return figure && { key, ...figure.place(at) };
   }
 
-  pressed(spot: Spot, at: Point): void {
-    for (const [key, { look }] of this.#figures) {
-      if (isSame(look.surface, spot.window)) {
-        this.#raise(key);
-      }
-    }
-    this.#listener.pressed(at);
-  }
-
-  #raise(key: string): void {
+  pressed(key: string): void {
     this.#stack.raise(key);
     this.#arrange();
   }
@@ -124,11 +111,7 @@ export class Windows implements Ground {
     this.#listener.tabs(tabs);
     if (focus !== this.#focus) {
       this.#focus = focus;
-      this.#listener.focus(focus === undefined ? undefined : this.#figures.get(focus));
+      this.#listener.focus(focus, this.#figures.get(focus ?? "")?.title ?? "");
     }
   }
-}
-
-function isSame(one: Surface, other: Surface): boolean {
-  return one.program === other.program && one.low === other.low && one.high === other.high;
 }

@@ -4,11 +4,10 @@
  * Invariant: what the viewer wants is done in the turn in which it was told something.
  */
 
-import type { Size } from "./area.js";
 import { Carrier, raise, type Transport } from "./carrier.js";
 import { CursorTeller } from "./cursor.js";
 import { Painter } from "./painter.js";
-import type { Link, News, Order, State } from "./talk.js";
+import type { Input, Link, News, Order, State } from "./talk.js";
 import { readTicket, type Ticket } from "./ticket.js";
 import { Viewer } from "./viewer.js";
 
@@ -22,7 +21,7 @@ const scope = globalThis as unknown as Scope;
 
 let running: Running | undefined;
 /** The room for windows, as the page has said it last. */
-let area: Size | undefined;
+let area: Input | undefined;
 
 scope.onmessage = ({ data }) => {
   switch (data.kind) {
@@ -32,21 +31,13 @@ scope.onmessage = ({ data }) => {
     case "canvas":
       running?.setCanvas(data.key, data.canvas);
       break;
-    case "area":
-      area = data.size;
-      running?.act((viewer) => viewer.setArea(data.size));
-      break;
-    case "focus":
-      running?.act((viewer) => viewer.focus(data.window));
-      break;
-    case "close":
-      running?.act((viewer) => viewer.close(data.window));
-      break;
     case "input":
-      running?.act((viewer) => viewer.input(data.input));
-      if (data.input.kind === "move") {
+      if (data.input.kind === "area") {
+        area = data.input;
+      } else if (data.input.kind === "move") {
         scope.postMessage({ kind: "taken" });
       }
+      running?.input(data.input);
       break;
     case "leave":
       running?.leave();
@@ -105,7 +96,7 @@ class Running {
     this.#transport = transport;
     viewer.begin(ticket.secret, control);
     if (area !== undefined && control) {
-      viewer.setArea(area);
+      viewer.input(area);
     }
     this.#cursor = control
       ? new CursorTeller(viewer, (cursor) => scope.postMessage({ kind: "cursor", cursor }))
@@ -123,9 +114,8 @@ class Running {
     this.#draw();
   }
 
-  /** Tells the viewer something. */
-  act(tell: (viewer: Viewer) => void): void {
-    tell(this.#viewer);
+  input(input: Input): void {
+    this.#viewer.input(input);
     this.#soon();
   }
 

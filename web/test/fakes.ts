@@ -35,9 +35,13 @@ function brief(input: Input): string {
     case "button":
       return `${input.pressed ? "+" : "-"}${input.code.toString(16)}`;
     case "move":
-      return `${input.window.low}:${input.x},${input.y}`;
+      return `${input.key}:${input.x},${input.y}`;
     case "wheel":
       return `wheel(${input.dx},${input.dy},${input.stepsX},${input.stepsY})`;
+    case "area":
+    case "focus":
+    case "close":
+      return input.kind;
     case "type":
       return `"${input.text}"`;
     default:

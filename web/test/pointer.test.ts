@@ -2,17 +2,14 @@ import { expect, test } from "vitest";
 import { Outbox } from "../src/input/outbox.js";
 import { type Ground, Pointer, type PointerLike, type Spot } from "../src/input/pointer.js";
 import type { Point } from "../src/input/touch.js";
-import type { Surface } from "../src/viewer.js";
 import { FakeTimers, FakeViewer, random } from "./fakes.js";
 
 /** Two windows of 100 × 100 beside each other. */
 const GROUND: Ground = {
-  find({ x, y }: Point, held: Surface | undefined): Spot | undefined {
-    const low = held?.low ?? Math.floor(x / 100) + 1;
+  find({ x, y }: Point, held: string | undefined): Spot | undefined {
+    const low = held === undefined ? Math.floor(x / 100) + 1 : Number(held);
     const isInside = held !== undefined || (y >= 0 && y < 100 && (low === 1 || low === 2));
-    return isInside
-      ? { window: { program: 1, low, high: 0 }, x: x - (low - 1) * 100, y, zoom: 2 }
-      : undefined;
+    return isInside ? { key: `${low}`, x: x - (low - 1) * 100, y, zoom: 2 } : undefined;
   },
   pressed() {},
 };
@@ -143,7 +140,7 @@ test("whatever pointers do, each press is followed by one release", () => {
 test("of motions the latest goes once the one before was taken, and all else in order", () => {
   const viewer = new FakeViewer();
   const outbox = new Outbox(viewer.tell);
-  const move = (x: number) => outbox.send({ kind: "move", window: { program: 1, low: 1, high: 0 }, x, y: 0 });
+  const move = (x: number) => outbox.send({ kind: "move", key: "1", x, y: 0 });
   [1, 2, 3].forEach(move);
   expect(viewer.take()).toBe("1:1,0");
   outbox.taken();

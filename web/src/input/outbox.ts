@@ -39,12 +39,6 @@ export class Outbox {
     }
   }
 
-  /** A new worker has taken nothing, and is to be told nothing of before. */
-  clear(): void {
-    this.#untaken = 0;
-    this.#latest = undefined;
-  }
-
   #flush(): void {
     const latest = this.#latest;
     this.#latest = undefined;

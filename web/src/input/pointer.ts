@@ -6,14 +6,14 @@
  */
 
 import type { Input } from "../talk.js";
-import type { Surface } from "../viewer.js";
 import type { Timers } from "./timers.js";
 import { type Point, Touch } from "./touch.js";
 import { Wheel, type WheelLike } from "./wheel.js";
 
 /** A place in a window. */
 export interface Spot extends Point {
-  readonly window: Surface;
+  /** The window's. */
+  readonly key: string;
   /** Pixels of the page for a unit of the window. */
   readonly zoom: number;
 }
@@ -27,9 +27,9 @@ export type PointerLike = Pick<
 /** What the pointer asks of the page. */
 export interface Ground {
   /** The window that is there; where a button is down, `held`, however far it is. */
-  find(at: Point, held: Surface | undefined): Spot | undefined;
+  find(at: Point, held: string | undefined): Spot | undefined;
   /** A window was pressed. */
-  pressed(spot: Spot, at: Point): void;
+  pressed(key: string): void;
 }
 
 /** See the module. */
@@ -43,7 +43,6 @@ export class Pointer {
   /** Those that are down and were not told: they went down elsewhere, or `blur` has released them. */
   #stale = 0;
   #spot: Spot | undefined;
-  #at: Point = { x: 0, y: 0 };
 
   constructor(ground: Ground, tell: (input: Input) => void, timers: Timers) {
     this.#ground = ground;
@@ -118,8 +117,7 @@ export class Pointer {
   }
 
   #move(at: Point): void {
-    this.#at = at;
-    const spot = this.#ground.find(at, this.#buttons === 0 ? undefined : this.#spot?.window);
+    const spot = this.#ground.find(at, this.#buttons === 0 ? undefined : this.#spot?.key);
     const old = this.#spot;
     if (spot === undefined) {
       if (this.#buttons === 0) {
@@ -128,8 +126,8 @@ export class Pointer {
       return;
     }
     this.#spot = spot;
-    if (old === undefined || !isSame(old.window, spot.window) || old.x !== spot.x || old.y !== spot.y) {
-      this.#tell({ kind: "move", window: spot.window, x: spot.x, y: spot.y });
+    if (old === undefined || old.key !== spot.key || old.x !== spot.x || old.y !== spot.y) {
+      this.#tell({ kind: "move", key: spot.key, x: spot.x, y: spot.y });
     }
   }
 
@@ -153,15 +151,11 @@ export class Pointer {
       return;
     }
     if (pressed) {
-      this.#ground.pressed(this.#spot, this.#at);
+      this.#ground.pressed(this.#spot.key);
     }
     this.#buttons ^= bit;
     this.#tell({ kind: "button", code, pressed });
   }
-}
-
-function isSame(one: Surface, other: Surface): boolean {
-  return one.program === other.program && one.low === other.low && one.high === other.high;
 }
 
 /** The bits of `buttons` and what Linux calls them: left, right, middle, back, forward. */
