@@ -8,7 +8,7 @@ import { Board, element } from "./board.js";
 import { showCursor } from "./cursor-style.js";
 import { Hands } from "./hands.js";
 import { Tabs } from "./tabs.js";
-import type { Link, News, Order } from "./talk.js";
+import type { Input, Link, News, Order } from "./talk.js";
 import { readLink } from "./ticket.js";
 import { toggles } from "./toggles.js";
 import { Windows } from "./windows.js";
@@ -75,16 +75,9 @@ class Page {
 
   #work(): Hands {
     const area = element("field") as HTMLTextAreaElement;
-    return new Hands(
-      this.#windows,
-      element("windows"),
-      area,
-      (input) => this.#order({ kind: "input", input }),
-      {
-        onExit: () => this.#tabs.focus() || element("full").focus(),
-        onPress: () => this.#board.hush(),
-      },
-    );
+    const order = (input: Input) => this.#order({ kind: "input", input });
+    const exit = () => this.#tabs.focus() || element("full").focus();
+    return new Hands(this.#windows, element("windows"), area, order, exit);
   }
 
   #hear(news: News): void {
@@ -135,7 +128,7 @@ class Page {
     // Who works in the bar stays there.
     if (document.activeElement === document.body) {
       this.#hands?.focus();
-      if (matchMedia("(pointer: fine)").matches) {
+      if (!matchMedia("(pointer: coarse)").matches) {
         this.#board.say(
           "Keys go to the window. Ctrl+Alt+Escape brings you back to the page’s own buttons.",
           8000,
