@@ -90,6 +90,10 @@ export class Hands {
       this.#pointer.wheel(event);
     };
     place.addEventListener("wheel", wheel, { passive: false });
+    // What is dropped would take the page's place.
+    for (const kind of ["dragover", "drop"]) {
+      addEventListener(kind, (event) => event.preventDefault());
+    }
     document.addEventListener("visibilitychange", () => document.hidden && keyboard.blur());
     addEventListener("blur", () => keyboard.blur());
   }

@@ -49,6 +49,12 @@ class Page {
     });
     this.#hands = link.control ? this.#work() : undefined;
     toggles(this.#hands);
+    // Browsers keep Ctrl+W for themselves, which many mean for a shell; the link does not work again.
+    addEventListener("beforeunload", (event) => {
+      if (link.control && this.#board.state === "shown") {
+        event.preventDefault();
+      }
+    });
     addEventListener("pagehide", () => this.#order({ kind: "leave" }));
   }
 

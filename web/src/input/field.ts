@@ -25,7 +25,7 @@ export class Field {
     [this.#area, this.#keyboard, this.#tell, this.#onExit] = [area, keyboard, tell, onExit];
     area.value = FILLING;
     area.addEventListener("keydown", (event) => this.#down(event));
-    area.addEventListener("keyup", (event) => this.#keyboard.up(event));
+    area.addEventListener("keyup", (event) => this.#up(event));
     area.addEventListener("beforeinput", (event) => this.#beforeInput(event));
     area.addEventListener("compositionstart", () => this.#compose(true));
     area.addEventListener("compositionend", (event) => this.#composed(event));
@@ -62,6 +62,12 @@ export class Field {
     if (outcome === "exit") {
       this.#onExit();
     }
+  }
+
+  #up(event: KeyboardEvent): void {
+    this.#keyboard.up(event);
+    // Alt alone would open a browser's menu.
+    event.preventDefault();
   }
 
   #beforeInput(event: InputEvent): void {
