@@ -5,7 +5,7 @@
 //! chunk), 2 the page draws, 3 so much time passes (in 20 ms), 4 another program takes its number.
 
 use bytes::Bytes;
-use wayferry_page::{Inside, Node, Page, rgba};
+use wayferry_page::{Inside, Node, Page, rgba, Role};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 
 use crate::Input;
@@ -21,7 +21,7 @@ const MOST: usize = (1 << 30) + (384 << 20) + 2 * (32 << 20) + (64 << 20) + 100 
 /// When it does not.
 pub fn run(data: &[u8]) {
     let mut input = Input(data);
-    let (mut page, mut now) = (Page::new(), Time::ZERO);
+    let (mut page, mut now) = (Page::new(Role::View), Time::ZERO);
     page.open(PROGRAM).expect("room");
     while !input.is_empty() {
         match input.u8() % 5 {
