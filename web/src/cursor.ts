@@ -4,8 +4,9 @@
  * Invariant: what was told last is what the viewer said last, however long a picture takes.
  */
 
+import { type Cursor as Picture, readCursor, scale } from "./drawing.js";
 import type { Cursor } from "./talk.js";
-import type { CursorShape, Viewer } from "./viewer.js";
+import type { Viewer } from "./viewer.js";
 
 /** See the module. */
 export class CursorTeller {
@@ -22,34 +23,34 @@ export class CursorTeller {
   /** Tells it if it has changed. */
   async look(): Promise<void> {
     const shape = this.#viewer.cursor();
-    const told = JSON.stringify(shape);
-    const isPainted = shape.kind === "surface" && this.#viewer.damage(shape.surface).length !== 0;
-    if (told === this.#told && !isPainted) {
+    const said = JSON.stringify(shape);
+    const read = shape.kind === "surface" ? readCursor(shape.words) : undefined;
+    const isPainted = read !== undefined && this.#viewer.damage(read.part.surface).length > 0;
+    if (said === this.#told && !isPainted) {
       return;
     }
-    this.#told = told;
+    this.#told = said;
     this.#turn += 1;
     const turn = this.#turn;
-    const cursor = shape.kind === "surface" ? await this.#paint(shape) : shape;
-    if (turn === this.#turn) {
+    const cursor = read === undefined ? shape : await this.#paint(read);
+    if (turn === this.#turn && cursor.kind !== "surface") {
       this.#tell(cursor);
     }
   }
 
-  async #paint({ surface, hotspot, size, pixels }: CursorShape & { kind: "surface" }): Promise<Cursor> {
-    const { width, height } = pixels;
-    if (width === 0 || height === 0) {
-      return { kind: "hidden" };
+  async #paint({ part, hotspot }: Picture): Promise<Cursor> {
+    const { width, height } = part.pixels;
+    if (width === 0 || height === 0 || width > MOST || height > MOST) {
+      return { kind: width === 0 || height === 0 ? "hidden" : "default" };
     }
     const canvas = new OffscreenCanvas(width, height);
-    const data = new ImageData(this.#viewer.pixels(surface, { x: 0, y: 0, width, height }), width, height);
-    canvas.getContext("2d")?.putImageData(data, 0, 0);
-    const scale = size.width > 0 ? width / size.width : 1;
-    return { kind: "image", address: await addressOf(canvas), scale, ...hotspot };
+    const data = this.#viewer.pixels(part.surface, { x: 0, y: 0, width, height });
+    canvas.getContext("2d")?.putImageData(new ImageData(data, width, height), 0, 0);
+    const bytes = new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer());
+    const address = `data:image/png;base64,${btoa(String.fromCharCode(...bytes))}`;
+    return { kind: "image", address, scale: scale(part), ...hotspot };
   }
 }
 
-async function addressOf(canvas: OffscreenCanvas): Promise<string> {
-  const bytes = new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer());
-  return `data:image/png;base64,${btoa(String.fromCharCode(...bytes))}`;
-}
+/** Pixels of a side; browsers show no larger cursors. */
+const MOST = 128;

@@ -74,17 +74,10 @@ export type Notice =
   | { readonly kind: "not shown"; readonly why: string }
   | { readonly kind: "over"; readonly over: Over };
 
-/** What the pointer looks like: nothing said, nothing at all, a surface, or a name that CSS has. */
+/** What the pointer looks like: nothing said, nothing at all, a surface in words, or a name that CSS has. */
 export type CursorShape =
   | { readonly kind: "default" | "hidden" }
-  | {
-      readonly kind: "surface";
-      readonly surface: Surface;
-      readonly hotspot: { readonly x: number; readonly y: number };
-      /** In units. */
-      readonly size: { readonly width: number; readonly height: number };
-      readonly pixels: { readonly width: number; readonly height: number };
-    }
+  | { readonly kind: "surface"; readonly words: Int32Array }
   | { readonly kind: "name"; readonly name: string };
 
 /** Names a surface. */
@@ -298,18 +291,8 @@ export class Viewer {
     switch (kind) {
       case 1:
         return { kind: "hidden" };
-      case 2: {
-        const words = new Int32Array(this.#take().buffer);
-        const [program = 0, low = 0, high = 0, x = 0, y = 0] = words;
-        const [width = 0, height = 0, across = 0, down = 0] = words.slice(5);
-        return {
-          kind: "surface",
-          surface: { program, low, high },
-          hotspot: { x, y },
-          size: { width, height },
-          pixels: { width: across, height: down },
-        };
-      }
+      case 2:
+        return { kind: "surface", words: new Int32Array(this.#take().buffer) };
       case 3:
         return { kind: "name", name: this.#text() };
       default:
