@@ -210,13 +210,7 @@ impl Keyboard {
         self.keymap.learn(key.code, key.level, character)
     }
 
-    fn tell_key(
-        &self,
-        now: Time,
-        programs: &mut BTreeMap<ConnectionId, Program>,
-        code: u32,
-        pressed: bool,
-    ) {
+    fn tell_key(&self, now: Time, programs: &mut BTreeMap<ConnectionId, Program>, code: u32, pressed: bool) {
         let Some(program) = self.inside.and_then(|(connection, _)| programs.get_mut(&connection)) else {
             return;
         };
@@ -249,7 +243,8 @@ impl Keyboard {
         text: &str,
     ) {
         let text: Vec<char> = text.chars().take(MAX_TYPED).collect();
-        let plain = self.modifiers & modifier::LOCKED;
+        // Caps lock makes other letters of these, too.
+        let plain = self.modifiers & modifier::NUM_LOCK;
         if text.is_empty() || self.inside.is_none() {
             return;
         }

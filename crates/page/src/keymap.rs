@@ -43,9 +43,8 @@ pub(crate) struct Keymap {
 
 impl Keymap {
     pub(crate) fn new() -> Self {
-        let keys = names::BASE.iter().map(|(code, plain, shift)| {
-            (*code, [Some(*plain), Some(*shift), None, None])
-        });
+        let keys =
+            names::BASE.iter().map(|(code, plain, shift)| (*code, [Some(*plain), Some(*shift), None, None]));
         Self { keys: keys.collect(), spare: VecDeque::new() }
     }
 

@@ -62,7 +62,8 @@ impl Pointer {
         }
         // In the surface where it was.
         let Some((connection, surface, before)) = self.inside else { return };
-        let Some(point) = self.point_in(programs, connection, surface).filter(|point| *point != before) else {
+        let Some(point) = self.point_in(programs, connection, surface).filter(|point| *point != before)
+        else {
             return;
         };
         self.inside = Some((connection, surface, point));

@@ -16,7 +16,7 @@ impl Client {
     pub(super) fn ask_shell(&mut self, opcode: u16, args: &[WireArg]) -> Result<Option<Ask>, End> {
         let &[WireArg::NewId(id), WireArg::Object(of)] = args else { return Ok(None) };
         Ok(match opcode {
-            shell::GET_XDG_SURFACE => {
+            base::GET_XDG_SURFACE => {
                 self.take_role(of)?;
                 self.add(id, Object::XdgSurface(of))?;
                 Some(Ask::Nothing)
@@ -92,7 +92,9 @@ impl Client {
     ) -> Result<Option<Ask>, End> {
         let wish = |fullscreen| Some(Ask::Wish { surface, fullscreen });
         Ok(match (opcode, args) {
-            (toplevel::SET_PARENT, &[WireArg::Object(WireId::NULL)]) => Some(Ask::Belong { surface, to: None }),
+            (toplevel::SET_PARENT, &[WireArg::Object(WireId::NULL)]) => {
+                Some(Ask::Belong { surface, to: None })
+            }
             (toplevel::SET_PARENT, &[WireArg::Object(parent)]) => match self.object(parent)? {
                 Object::Toplevel(to) if to != surface => Some(Ask::Belong { surface, to: Some(to) }),
                 _ => None,
@@ -135,7 +137,7 @@ fn reposition(surface: WireId, rules: Positioner, token: u32) -> Ask {
     Ask::Reposition { surface, rules: Box::new(rules), token }
 }
 
-mod shell {
+mod base {
     pub(super) const GET_XDG_SURFACE: u16 = 2;
 }
 
