@@ -249,7 +249,8 @@ impl Keyboard {
         text: &str,
     ) {
         let text: Vec<char> = text.chars().take(MAX_TYPED).collect();
-        let plain = self.modifiers & modifier::LOCKED;
+        // Caps lock makes other letters of these, too.
+        let plain = self.modifiers & modifier::NUM_LOCK;
         if text.is_empty() || self.inside.is_none() {
             return;
         }
