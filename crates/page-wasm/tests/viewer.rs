@@ -199,7 +199,8 @@ fn a_program_that_breaks_a_rule_is_not_shown_and_the_others_are() {
 
 #[test]
 fn how_it_ends_is_told_once() {
-    let stranger = Viewer::new(Role::View, SessionId([1; 16]), Secret::from([8; 32]), Time::ZERO, HostTime(0));
+    let stranger =
+        Viewer::new(Role::View, SessionId([1; 16]), Secret::from([8; 32]), Time::ZERO, HostTime(0));
     assert_eq!(Pair::new(stranger, host()).notices, [Notice::Over(Over::Refused)]);
     for (reason, over) in [
         (CloseReason::Done, Over::Done),

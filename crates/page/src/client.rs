@@ -19,8 +19,8 @@ use crate::end::{End, wrong};
 use crate::objects::OBJECT_COST;
 use crate::share::{Lease, Share};
 
-pub(crate) use globals::snapshot;
 use globals::Global;
+pub(crate) use globals::snapshot;
 
 /// What an id stands for. Those of windows and surfaces name the surface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -265,7 +265,10 @@ impl Client {
         let around = std::iter::successors(Some(parent), above).take(MAX_UNIT_DEPTH + 1);
         let around: Vec<WireId> = around.collect();
         if around.contains(&child) || around.len() > MAX_UNIT_DEPTH {
-            return Err(wrong(format!("surface {} goes into {}, inside itself or too deep", child.0, parent.0)));
+            return Err(wrong(format!(
+                "surface {} goes into {}, inside itself or too deep",
+                child.0, parent.0
+            )));
         }
         let above = self.place(parent)?;
         above.children += 1;

@@ -109,7 +109,9 @@ impl Program {
         if self.windows.waits(surface) {
             let mut done = Vec::new();
             commit.each(&mut |commit| done.push((commit.surface, commit.number, commit.feedback)));
-            done.into_iter().rev().for_each(|(surface, unit, feedback)| self.tell_applied(surface, unit, feedback));
+            done.into_iter()
+                .rev()
+                .for_each(|(surface, unit, feedback)| self.tell_applied(surface, unit, feedback));
             return self.keep(now, commit, lease);
         }
         self.commit_kept(now, surface)?;
@@ -206,7 +208,8 @@ impl Program {
         let told = self.windows.toplevels().filter(|(surface, window)| {
             window.is_configured && window.told.is_some() && window.told != self.wanted(*surface)
         });
-        let told: Vec<(WireId, WireId)> = told.map(|(surface, window)| (surface, window.xdg_surface)).collect();
+        let told: Vec<(WireId, WireId)> =
+            told.map(|(surface, window)| (surface, window.xdg_surface)).collect();
         told.into_iter().for_each(|(surface, object)| self.configure(surface, object));
     }
 

@@ -43,9 +43,8 @@ pub(crate) struct Keymap {
 
 impl Keymap {
     pub(crate) fn new() -> Self {
-        let keys = names::BASE.iter().map(|(code, plain, shift)| {
-            (*code, [Some(*plain), Some(*shift), None, None])
-        });
+        let keys =
+            names::BASE.iter().map(|(code, plain, shift)| (*code, [Some(*plain), Some(*shift), None, None]));
         Self { keys: keys.collect(), spare: VecDeque::new() }
     }
 
@@ -116,7 +115,7 @@ const SPARE: [u32; 42] = {
 };
 
 /// The same letter in the other case, if it has one there and back.
-pub(crate) fn other_case(character: char) -> Option<char> {
+fn other_case(character: char) -> Option<char> {
     let one = |mut all: Box<dyn Iterator<Item = char>>| all.next().filter(|_| all.next().is_none());
     let upper = one(Box::new(character.to_uppercase())).filter(|upper| *upper != character);
     let lower = one(Box::new(character.to_lowercase())).filter(|lower| *lower != character);

@@ -38,12 +38,12 @@ mod surface;
 mod updates;
 mod windows;
 
-pub use end::End;
 pub use area::Area;
+pub use end::End;
 pub use keymap::Level;
 pub use page::{Cursor, Ended, MAX_PROGRAMS, Page};
-pub use program::Program;
 pub use pointer::Wheel;
+pub use program::Program;
 pub use rgba::rgba;
 pub use role::Role;
 pub use scene::{Inside, Node, Window};

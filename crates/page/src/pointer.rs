@@ -62,7 +62,8 @@ impl Pointer {
         }
         // In the surface where it was.
         let Some((connection, surface, before)) = self.inside else { return };
-        let Some(point) = self.point_in(programs, connection, surface).filter(|point| *point != before) else {
+        let Some(point) = self.point_in(programs, connection, surface).filter(|point| *point != before)
+        else {
             return;
         };
         self.inside = Some((connection, surface, point));
@@ -103,6 +104,13 @@ impl Pointer {
             return false;
         }
         self.leave(programs);
+        let Some((connection, ..)) = under else { return true };
+        // Inside of a program it looks as it did until the program says.
+        if was.map(|(before, _)| before) != Some(connection)
+            && let Some(control) = programs.get_mut(&connection).and_then(Program::control_mut)
+        {
+            control.pointing = Default::default();
+        }
         self.enter(programs, under);
         true
     }
@@ -139,10 +147,7 @@ impl Pointer {
         to: Option<(ConnectionId, WireId, Point)>,
     ) {
         self.inside = to;
-        let Some((connection, surface, point)) = to else { return };
-        if let Some(control) = programs.get_mut(&connection).and_then(Program::control_mut) {
-            control.pointing = Default::default();
-        }
+        let Some((_, surface, point)) = to else { return };
         let [x, y] = fixed(point);
         self.tell(programs, |serial| {
             vec![(ENTER, vec![WireArg::Uint(serial), WireArg::Object(surface), x.clone(), y.clone()])]

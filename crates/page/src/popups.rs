@@ -71,10 +71,7 @@ impl Windows {
         let [_, _, width, height] = window.geometry.unwrap_or_else(|| self.whole(surface));
         let middle = |room: i32, side: i32| (room.saturating_sub(side) / 2).max(0);
         let (room, size) = (area.size(), (width, height));
-        (
-            at.0.saturating_add(middle(room.0, size.0)),
-            at.1.saturating_add(middle(room.1, size.1)),
-        )
+        (at.0.saturating_add(middle(room.0, size.0)), at.1.saturating_add(middle(room.1, size.1)))
     }
 
     /// All of a surface, as a geometry.

@@ -92,7 +92,9 @@ impl Client {
     ) -> Result<Option<Ask>, End> {
         let wish = |fullscreen| Some(Ask::Wish { surface, fullscreen });
         Ok(match (opcode, args) {
-            (toplevel::SET_PARENT, &[WireArg::Object(WireId::NULL)]) => Some(Ask::Belong { surface, to: None }),
+            (toplevel::SET_PARENT, &[WireArg::Object(WireId::NULL)]) => {
+                Some(Ask::Belong { surface, to: None })
+            }
             (toplevel::SET_PARENT, &[WireArg::Object(parent)]) => match self.object(parent)? {
                 Object::Toplevel(to) if to != surface => Some(Ask::Belong { surface, to: Some(to) }),
                 _ => None,

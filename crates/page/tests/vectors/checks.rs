@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use wayferry_message::snapshot::Snapshot;
 use wayferry_message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
-use wayferry_page::{Damage, Page, rgba, Role};
+use wayferry_page::{Damage, Page, Role, rgba};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 
 /// Names, and what is checked.
