@@ -1,7 +1,7 @@
 //! What a program is told whose display is a page: its windows' size and state, popups' places, the output, the scale.
 //!
 //! Windows fill the area, but those that belong to others. Commits to surfaces that wait for the one around them are
-//! kept until that is committed. Invariant: what a window was told last is what it should be, once it was told anything.
+//! kept until that is committed. Invariant: what a window was told last is what it should be, if it was told anything.
 
 use std::rc::Rc;
 

@@ -63,7 +63,7 @@ impl Keymap {
         before != Some(character)
     }
 
-    /// Has these characters on spare keys; as many as there are, the others are left out. Gives their codes, and whether
+    /// Has these characters on spare keys; those beyond what there are are left out. Gives their codes, and whether
     /// that is news.
     pub(crate) fn bind(&mut self, characters: &[char]) -> (Vec<u32>, bool) {
         let characters = &characters[..characters.len().min(SPARE.len())];

@@ -118,7 +118,7 @@ impl Pointer {
     fn leave(&mut self, programs: &mut BTreeMap<ConnectionId, Program>) {
         let Some((connection, surface, _)) = self.inside else { return };
         let program = programs.get(&connection).and_then(Program::control);
-        // Of a surface that has ended nobody hears any more.
+        // Of a surface that has ended its program hears nothing more.
         if program.is_some_and(|control| control.client.has(surface)) {
             self.tell(programs, |serial| {
                 vec![(LEAVE, vec![WireArg::Uint(serial), WireArg::Object(surface)])]

@@ -52,8 +52,8 @@ impl Windows {
         place(rules, Place { at: (x.saturating_neg(), y.saturating_neg()), size: area.size() })
     }
 
-    /// Where the geometry of a window or popup is in the area: a window that belongs to none fills it, and others are in
-    /// its middle.
+    /// Where the geometry of a window or popup is in the area: a window that belongs to none fills it, and others are
+    /// in its middle.
     fn origin(&self, surface: WireId, area: Area) -> (i32, i32) {
         let mut at = (0i32, 0i32);
         let mut surface = surface;

@@ -1,6 +1,6 @@
 //! What a page is to a session.
 
-/// A page looks on, or is the session's display; which of them it may be is the app side's to say.
+/// A page views, or is the session's display; which of them it may be is the app side's to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
     /// A viewer, without a seat.

@@ -16,7 +16,7 @@ impl Client {
     pub(super) fn ask_shell(&mut self, opcode: u16, args: &[WireArg]) -> Result<Option<Ask>, End> {
         let &[WireArg::NewId(id), WireArg::Object(of)] = args else { return Ok(None) };
         Ok(match opcode {
-            shell::GET_XDG_SURFACE => {
+            base::GET_XDG_SURFACE => {
                 self.take_role(of)?;
                 self.add(id, Object::XdgSurface(of))?;
                 Some(Ask::Nothing)
@@ -38,7 +38,7 @@ impl Client {
         args: &[WireArg],
     ) -> Option<Ask> {
         match (opcode, args) {
-            // Whatever it prefers, the page shows a bar above its windows.
+            // It may prefer what it likes: the page shows a bar above its windows.
             (decoration::SET_MODE, [WireArg::Uint(_)]) | (decoration::UNSET_MODE, []) => {
                 Some(Ask::Decorate { surface, decoration })
             }
@@ -137,7 +137,7 @@ fn reposition(surface: WireId, rules: Positioner, token: u32) -> Ask {
     Ask::Reposition { surface, rules: Box::new(rules), token }
 }
 
-mod shell {
+mod base {
     pub(super) const GET_XDG_SURFACE: u16 = 2;
 }
 

@@ -1,4 +1,4 @@
-//! Whatever a script says of its user, and whatever windows do meanwhile: what programs hear of it is sound.
+//! A script says anything of its user, while windows do anything: what programs hear of it is sound.
 
 #[path = "../view/mod.rs"]
 mod view;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use wayferry_message::WireId;
-use wayferry_page::{Damage, Inside, Node, Page, rgba, Role};
+use wayferry_page::{Damage, Inside, Node, Page, Role, rgba};
 use wayferry_pixels::{Content, Rect, Size};
 use wayferry_proto::{ConnectionId, Time, UpdateHeader};
 use wayferry_wayland::snapshot::Snapshot;

@@ -2,6 +2,7 @@
 
 mod compositor;
 #[path = "../halves/program.rs"]
+#[allow(dead_code, reason = "a part of it is for displays that follow each other")]
 mod program;
 mod rig;
 mod user;
@@ -72,23 +73,17 @@ fn keys_reach_the_program_after_the_keymap_that_they_need() {
     // It is a German one.
     press(&mut rig, 44, Level::Plain, 'y');
     let heard = user.hear(&mut rig);
-    assert_eq!(heard, [
-        "keyboard.keymap",
-        "keyboard.modifiers 0 0 0 0",
-        "keyboard.key 44 1",
-        "keyboard.key 44 0",
-    ]);
+    assert_eq!(
+        heard,
+        ["keyboard.keymap", "keyboard.modifiers 0 0 0 0", "keyboard.key 44 1", "keyboard.key 44 0",]
+    );
     assert!(user.keymap.contains("key <I44> { type = \"FOUR_LEVEL_ALPHABETIC\", [ y, Y ] };"));
     rig.act(|page, _| page.set_modifiers(1));
     press(&mut rig, 44, Level::Shift, 'Y');
     rig.act(|page, now| page.type_text(now, "é\n"));
     let heard = user.hear(&mut rig);
     assert_eq!(heard[..3], ["keyboard.modifiers 1 0 0 0", "keyboard.key 44 1", "keyboard.key 44 0"]);
-    assert_eq!(heard[3..6], [
-        "keyboard.modifiers 0 0 0 0",
-        "keyboard.keymap",
-        "keyboard.modifiers 0 0 0 0",
-    ]);
+    assert_eq!(heard[3..6], ["keyboard.modifiers 0 0 0 0", "keyboard.keymap", "keyboard.modifiers 0 0 0 0",]);
     assert_eq!(heard[8..], ["keyboard.key 28 1", "keyboard.key 28 0", "keyboard.modifiers 1 0 0 0"]);
     assert!(user.keymap.contains("[ eacute ]"));
 }
@@ -120,38 +115,44 @@ fn the_pointer_enters_clicks_and_scrolls() {
     rig.act(|page, now| page.point(now, PROGRAM, window, -5.0, 20.0));
     rig.act(|page, now| page.button(now, 272, false));
     let surface = user.surface;
-    assert_eq!(user.hear(&mut rig), [
-        &format!("pointer.enter {surface} 10.5 20"),
-        "pointer.frame",
-        "pointer.button 272 1",
-        "pointer.frame",
-        "pointer.motion -5 20",
-        "pointer.frame",
-        "pointer.button 272 0",
-        "pointer.frame",
-        &format!("pointer.leave {surface}"),
-        "pointer.frame",
-    ]);
+    assert_eq!(
+        user.hear(&mut rig),
+        [
+            &format!("pointer.enter {surface} 10.5 20"),
+            "pointer.frame",
+            "pointer.button 272 1",
+            "pointer.frame",
+            "pointer.motion -5 20",
+            "pointer.frame",
+            "pointer.button 272 0",
+            "pointer.frame",
+            &format!("pointer.leave {surface}"),
+            "pointer.frame",
+        ]
+    );
     rig.act(|page, now| page.point(now, PROGRAM, window, 10.0, 20.0));
     user.hear(&mut rig);
     rig.act(|page, now| page.wheel(now, Wheel { distance: [0.0, 15.0], steps: [0, 120] }));
     rig.act(|page, now| page.wheel(now, Wheel { distance: [2.0, 1.0], steps: [0, 0] }));
     rig.act(|page, now| page.wheel(now, Wheel::default()));
     rig.act(|page, now| page.wheel(now, Wheel::default()));
-    assert_eq!(user.hear(&mut rig), [
-        "pointer.axis_source 0",
-        "pointer.axis_value120 0 120",
-        "pointer.axis 0 15",
-        "pointer.frame",
-        "pointer.axis_source 1",
-        "pointer.axis 0 1",
-        "pointer.axis 1 2",
-        "pointer.frame",
-        "pointer.axis_source 1",
-        "pointer.axis_stop 0",
-        "pointer.axis_stop 1",
-        "pointer.frame",
-    ]);
+    assert_eq!(
+        user.hear(&mut rig),
+        [
+            "pointer.axis_source 0",
+            "pointer.axis_value120 0 120",
+            "pointer.axis 0 15",
+            "pointer.frame",
+            "pointer.axis_source 1",
+            "pointer.axis 0 1",
+            "pointer.axis 1 2",
+            "pointer.frame",
+            "pointer.axis_source 1",
+            "pointer.axis_stop 0",
+            "pointer.axis_stop 1",
+            "pointer.frame",
+        ]
+    );
 }
 
 #[test]
@@ -299,7 +300,7 @@ fn named(page: &Page, surface: WireId) -> Option<u128> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// However late pixels come, and whatever replaces what: in the end all is there as it was shown last.
+    /// However late pixels come, and what they replace: in the end all is there as it was shown last.
     #[test]
     fn in_the_end_a_page_shows_what_the_program_has_shown(steps in proptest::collection::vec(step(), 1..80)) {
         let mut rig = Rig::new();
