@@ -299,6 +299,24 @@ impl Made {
     }
 }
 
+#[test]
+fn regression_trees_that_grow_from_below_exhausted_the_stack() {
+    const DEEP: u64 = 20_000;
+    let mut page = page_as(Role::Control);
+    let subsurface = |number: u64| WireId(30 + 2 * (DEEP + number));
+    (0..=DEEP).for_each(|number| say(&mut page, &create(WireId(30 + 2 * number))));
+    for number in 1..=DEEP {
+        // Each goes into the next one, which is in none yet.
+        let args = [WireId(28 + 2 * number), WireId(30 + 2 * number)].map(WireArg::Object);
+        let args = [WireArg::NewId(subsurface(number))].into_iter().chain(args).collect();
+        say(&mut page, &ask(SUBCOMPOSITOR, 1, args));
+    }
+    let top = WireId(30 + 2 * DEEP);
+    say(&mut page, &ToDisplay::Unit(unit(top, 1, UnitContent::Keep)));
+    assert_eq!(page.poll_ended(), None);
+    look(&mut page);
+}
+
 proptest! {
     #[test]
     fn windows_in_any_state_are_drawn_and_given_back(
