@@ -344,7 +344,8 @@ extern "C" fn wheel(now: f64, dx: f64, dy: f64, steps_x: i32, steps_y: i32) {
 }
 
 /// A key goes down if `pressed` is 1, else up; its code is evdev's. `level` is 1 with shift and 2 with the third
-/// level's, together. The character that the browser says is given in UTF-8, none if it is not known.
+/// level's, together; where caps lock makes another letter, it is that letter's. The character that the browser says is
+/// given in UTF-8, none if it is not known.
 #[unsafe(no_mangle)]
 extern "C" fn key(now: f64, code: u32, level: u32, pressed: u32) {
     viewing(|viewer, input, _| {

@@ -1,6 +1,7 @@
 //! The objects of a program whose display is a page, and what is said to them.
 //!
-//! As `objects` is for views: a request is read against these when it arrives, and becomes an order that names surfaces.
+//! As `objects` is for views: a request is read against these when it arrives, and becomes an order that names
+//! surfaces.
 //! A program may do to its surfaces what it likes, so nothing is assumed of how they are put together. Invariants: ids
 //! only grow; a surface is in no surface that is inside it; devices are listed as long as they live.
 

@@ -1,11 +1,11 @@
 //! What a program is told whose display is a page: its windows' size and state, popups' places, the output, the scale.
 //!
 //! Windows fill the area, but those that belong to others. Commits to surfaces that wait for the one around them are
-//! kept until that is committed. Invariant: what a window was told last is what it should be, once it was told anything.
+//! kept until that is committed. Invariant: what a window was told last is what it should be, if it was told anything.
 
 use std::rc::Rc;
 
-use wayferry_message::{ToApp, UnitContent, WireArg, WireId};
+use wayferry_message::{MAX_UNIT_DEPTH, ToApp, UnitContent, WireArg, WireId};
 use wayferry_proto::Time;
 
 use crate::area::Area;
@@ -99,58 +99,60 @@ impl Program {
     /// Commits what has had its turn: at once, with the commit of the surface around it, or with a later one.
     pub(crate) fn commit_in_turn(&mut self, now: Time, commit: Commit, lease: Lease) -> Result<(), End> {
         let surface = commit.surface;
+        let lease = Rc::new(lease);
         if self.is_superseded(&commit) {
             // What it showed is never seen, and the rest with the commit that replaced that.
             if commit.feedback {
                 self.tell(&ToApp::Discarded { surface, unit: commit.number });
             }
-            return self.keep(now, Commit { content: UnitContent::Keep, ..commit }, lease);
+            return self.keep(now, Commit { content: UnitContent::Keep, ..commit }, &lease);
         }
         if self.windows.waits(surface) {
             let mut done = Vec::new();
             commit.each(&mut |commit| done.push((commit.surface, commit.number, commit.feedback)));
-            done.into_iter()
-                .rev()
-                .for_each(|(surface, unit, feedback)| self.tell_applied(surface, unit, feedback));
-            return self.keep(now, commit, lease);
+            let done = done.into_iter().rev();
+            done.for_each(|(surface, unit, feedback)| self.tell_applied(surface, unit, feedback));
+            return self.keep(now, commit, &lease);
         }
-        self.commit_kept(now, surface)?;
-        self.uncrop(surface);
         self.commit(now, commit, true)?;
-        self.commit_below(now, surface, false)
+        self.commit_below(now, surface, false, 0)
     }
 
-    fn keep(&mut self, now: Time, commit: Commit, lease: Lease) -> Result<(), End> {
-        let Some(surface) = self.windows.surface_mut(commit.surface) else { return Ok(()) };
-        surface.cached.push_back((commit, lease));
-        let oldest = (surface.cached.len() > MAX_CACHED).then(|| surface.cached.pop_front()).flatten();
-        oldest.map_or(Ok(()), |(commit, _)| self.commit(now, commit, false))
-    }
-
-    /// Commits what a surface has kept.
-    fn commit_kept(&mut self, now: Time, surface: WireId) -> Result<(), End> {
-        let kept = self.windows.surface_mut(surface).map(|surface| std::mem::take(&mut surface.cached));
-        for (commit, _) in kept.into_iter().flatten() {
-            self.uncrop(surface);
-            self.commit(now, commit, false)?;
+    /// Keeps a commit, and those inside it for their own surfaces, so that none that is kept has others inside.
+    fn keep(&mut self, now: Time, mut commit: Commit, lease: &Rc<Lease>) -> Result<(), End> {
+        for child in std::mem::take(&mut commit.children) {
+            self.keep(now, child, lease)?;
         }
-        Ok(())
+        let Some(surface) = self.windows.surface_mut(commit.surface) else { return Ok(()) };
+        surface.cached.push_back((commit, Rc::clone(lease)));
+        let oldest = (surface.cached.len() > MAX_CACHED).then(|| surface.cached.pop_front()).flatten();
+        oldest.map_or(Ok(()), |(commit, _)| self.commit_one(now, commit, false))
     }
 
-    /// A surface was committed, and with it what waited for that; all below it if it `waited` itself.
-    fn commit_below(&mut self, now: Time, surface: WireId, waited: bool) -> Result<(), End> {
+    /// Commits what a surface has kept, which is older than all else that is to be committed of it.
+    pub(crate) fn commit_kept(&mut self, now: Time, surface: WireId) -> Result<(), End> {
+        let kept = self.windows.surface_mut(surface).map(|surface| std::mem::take(&mut surface.cached));
+        kept.into_iter().flatten().try_for_each(|(commit, _)| self.commit_one(now, commit, false))
+    }
+
+    /// A surface was committed, and with it what waited for that; all below it if it `waited` itself. What is deeper
+    /// than is shown goes on waiting.
+    fn commit_below(&mut self, now: Time, surface: WireId, waited: bool, depth: usize) -> Result<(), End> {
+        if depth > MAX_UNIT_DEPTH {
+            return Ok(());
+        }
         let order = self.windows.surface(surface).map(|surface| surface.order.clone()).unwrap_or_default();
         for child in order.into_iter().filter(|child| *child != surface) {
             self.commit_kept(now, child)?;
             if waited || self.windows.surface(child).is_some_and(|child| child.waits) {
-                self.commit_below(now, child, true)?;
+                self.commit_below(now, child, true, depth + 1)?;
             }
         }
         Ok(())
     }
 
     /// The viewport of a surface has ended since its last commit.
-    fn uncrop(&mut self, surface: WireId) {
+    pub(crate) fn uncrop(&mut self, surface: WireId) {
         if let Some(surface) = self.windows.surface_mut(surface)
             && std::mem::take(&mut surface.uncrops)
         {

@@ -2,6 +2,8 @@
 //!
 //! Of a viewer all of it does nothing. Invariant: what is told is told to the programs before the call returns.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use wayferry_message::WireId;
 use wayferry_message::snapshot::Snapshot;
@@ -49,7 +51,7 @@ impl Page {
         self.collect();
     }
 
-    fn act(&mut self, act: impl FnOnce(&mut Seat, &mut std::collections::BTreeMap<ConnectionId, Program>)) {
+    fn act(&mut self, act: impl FnOnce(&mut Seat, &mut BTreeMap<ConnectionId, Program>)) {
         if let Some(seat) = &mut self.seat {
             act(seat, &mut self.programs);
             self.collect();
@@ -93,7 +95,7 @@ impl Page {
     }
 
     /// A key goes down, or up, by its code in `linux/input-event-codes.h`; with the character that it is, if known, and
-    /// by which of the key's levels.
+    /// by which of the key's levels: where caps lock makes another letter, that is the level of that letter.
     pub fn key(&mut self, now: Time, code: u32, level: Level, character: Option<char>, pressed: bool) {
         let key = Pressed { code, level, character };
         self.act(|seat, programs| seat.keyboard.key(now, programs, key, pressed));

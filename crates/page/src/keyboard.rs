@@ -12,7 +12,7 @@ use wayferry_message::{ToApp, WireArg, WireId};
 use wayferry_proto::{ConnectionId, Time};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::keymap::{Keymap, Level, MAX_CODE, SPARES, other_case};
+use crate::keymap::{Keymap, Level, MAX_CODE, SPARES};
 use crate::program::Program;
 
 /// Characters that are typed at once; what is more is left out.
@@ -59,6 +59,7 @@ pub(crate) struct Keyboard {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pressed {
     pub(crate) code: u32,
+    /// The one that made the character: caps lock counts.
     pub(crate) level: Level,
     /// If that is known.
     pub(crate) character: Option<char>,
@@ -204,10 +205,8 @@ impl Keyboard {
     fn learns(&mut self, key: Pressed) -> bool {
         // With these a browser may say what a shortcut is called.
         let is_shortcut = self.modifiers & (modifier::CONTROL | modifier::ALT | modifier::SUPER) != 0;
-        let Some(character) = key.character.filter(|_| !is_shortcut) else { return false };
-        let is_locked = self.modifiers & modifier::LOCK != 0;
-        let character = other_case(character).filter(|_| is_locked).unwrap_or(character);
-        self.keymap.learn(key.code, key.level, character)
+        let character = key.character.filter(|_| !is_shortcut);
+        character.is_some_and(|character| self.keymap.learn(key.code, key.level, character))
     }
 
     fn tell_key(&self, now: Time, programs: &mut BTreeMap<ConnectionId, Program>, code: u32, pressed: bool) {

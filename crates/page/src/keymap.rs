@@ -63,7 +63,7 @@ impl Keymap {
         before != Some(character)
     }
 
-    /// Has these characters on spare keys; as many as there are, the others are left out. Gives their codes, and whether
+    /// Has these characters on spare keys; those beyond what there are are left out. Gives their codes, and whether
     /// that is news.
     pub(crate) fn bind(&mut self, characters: &[char]) -> (Vec<u32>, bool) {
         let characters = &characters[..characters.len().min(SPARE.len())];
@@ -115,7 +115,7 @@ const SPARE: [u32; 42] = {
 };
 
 /// The same letter in the other case, if it has one there and back.
-pub(crate) fn other_case(character: char) -> Option<char> {
+fn other_case(character: char) -> Option<char> {
     let one = |mut all: Box<dyn Iterator<Item = char>>| all.next().filter(|_| all.next().is_none());
     let upper = one(Box::new(character.to_uppercase())).filter(|upper| *upper != character);
     let lower = one(Box::new(character.to_lowercase())).filter(|lower| *lower != character);

@@ -1,10 +1,10 @@
 //! The display half of a page in a browser: what programs show, kept so that a script can paint it.
 //!
 //! A page has no compositor. [`Page`] takes what the session brings of each program, messages and updates, gives what
-//! is to be answered, and keeps the windows: which surfaces are in them, where, how large, and their pixels. As a viewer
-//! it has no seat, and is told nothing but what a view is told. As a display it is a small compositor: windows fill its
-//! [`Area`], and it tells programs of the pointer and the keyboard that a script has. It paints nothing itself, knows no
-//! session and no clock, and shows no videos.
+//! is to be answered, and keeps the windows: which surfaces are in them, where, how large, and their pixels. As a
+//! viewer it has no seat, and is told nothing but what a view is told. As a display it is a small compositor: windows
+//! fill its [`Area`], and it tells programs of the pointer and the keyboard that a script has. It paints nothing
+//! itself, knows no session and no clock, and shows no videos.
 //!
 //! Invariant: any input of the app side ends at most the program that it is about, and all programs together take no
 //! more memory than the limits of [`Page`] say.
@@ -34,6 +34,7 @@ mod scene;
 mod seat;
 mod shape;
 mod share;
+mod shares;
 mod surface;
 mod updates;
 mod windows;

@@ -14,46 +14,13 @@ use crate::program::Program;
 use crate::role::Role;
 use crate::scene::Node;
 use crate::seat::Seat;
-use crate::share::Share;
+use crate::shares::Shares;
 
 /// Programs that are shown at once; an app side has no more.
 pub const MAX_PROGRAMS: usize = 100;
 
-/// Bytes of pixels of all surfaces: 32 screens of 3840 × 2160.
-const MAX_CONTENTS: usize = 1 << 30;
-/// Bytes of updates that wait for their units: a commit of the largest surface, behind what may be under way.
-const MAX_UPDATES: usize = 384 << 20;
-/// What messages may count for that wait for pixels.
-const MAX_MESSAGES: usize = 32 << 20;
-/// Bytes of messages that are to be sent, about.
-const MAX_SAID: usize = 32 << 20;
-/// Bytes of objects, about.
-const MAX_OBJECTS: usize = 64 << 20;
-
 /// What the end of a program takes that is to be told, about.
 const ENDED_COST: usize = 512;
-
-/// What all programs take together.
-#[derive(Debug)]
-pub(crate) struct Shares {
-    pub(crate) contents: Rc<Share>,
-    pub(crate) updates: Rc<Share>,
-    pub(crate) messages: Rc<Share>,
-    pub(crate) said: Rc<Share>,
-    pub(crate) objects: Rc<Share>,
-}
-
-impl Shares {
-    fn new() -> Rc<Self> {
-        Rc::new(Self {
-            contents: Share::new("bytes of pixels", MAX_CONTENTS),
-            updates: Share::new("bytes of updates that wait for their units", MAX_UPDATES),
-            messages: Share::new("bytes of messages that wait for pixels", MAX_MESSAGES),
-            said: Share::new("bytes of messages that are to be sent", MAX_SAID),
-            objects: Share::new("bytes of objects", MAX_OBJECTS),
-        })
-    }
-}
 
 /// A program that is not shown any more, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]

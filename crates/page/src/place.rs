@@ -1,6 +1,6 @@
 //! Where a popup goes, by the rules that its program has for it.
 //!
-//! Arithmetic on rectangles, in units, one axis at a time. Invariant: whatever the rules, there is an answer, and its
+//! Arithmetic on rectangles, in units, one axis at a time. Invariant: for any rules there is an answer, and its
 //! sides are at least one unit long.
 
 use wayferry_message::value::Positioner;

@@ -104,6 +104,13 @@ impl Pointer {
             return false;
         }
         self.leave(programs);
+        let Some((connection, ..)) = under else { return true };
+        // Inside of a program it looks as it did until the program says.
+        if was.map(|(before, _)| before) != Some(connection)
+            && let Some(control) = programs.get_mut(&connection).and_then(Program::control_mut)
+        {
+            control.pointing = Default::default();
+        }
         self.enter(programs, under);
         true
     }
@@ -111,7 +118,7 @@ impl Pointer {
     fn leave(&mut self, programs: &mut BTreeMap<ConnectionId, Program>) {
         let Some((connection, surface, _)) = self.inside else { return };
         let program = programs.get(&connection).and_then(Program::control);
-        // Of a surface that has ended nobody hears any more.
+        // Of a surface that has ended its program hears nothing more.
         if program.is_some_and(|control| control.client.has(surface)) {
             self.tell(programs, |serial| {
                 vec![(LEAVE, vec![WireArg::Uint(serial), WireArg::Object(surface)])]
@@ -140,10 +147,7 @@ impl Pointer {
         to: Option<(ConnectionId, WireId, Point)>,
     ) {
         self.inside = to;
-        let Some((connection, surface, point)) = to else { return };
-        if let Some(control) = programs.get_mut(&connection).and_then(Program::control_mut) {
-            control.pointing = Default::default();
-        }
+        let Some((_, surface, point)) = to else { return };
         let [x, y] = fixed(point);
         self.tell(programs, |serial| {
             vec![(ENTER, vec![WireArg::Uint(serial), WireArg::Object(surface), x.clone(), y.clone()])]

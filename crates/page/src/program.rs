@@ -16,11 +16,11 @@ use crate::control::Control;
 use crate::end::{End, wrong};
 use crate::intake::Intake;
 use crate::objects::Objects;
-use crate::page::Shares;
 use crate::queues::{Held, Queues, Waiting};
 use crate::role::Role;
 use crate::said::Said;
 use crate::scene::Window;
+use crate::shares::Shares;
 use crate::surface::{Damage, Surface};
 use crate::updates::Updates;
 use crate::windows::Windows;
@@ -227,8 +227,15 @@ impl Program {
             && commit.children.is_empty()
     }
 
-    /// Does all that a commit changes, and with `tells` says that it is done.
+    /// Does all that a commit changes, behind what its surface has kept; with `tells` says that it is done.
     pub(crate) fn commit(&mut self, now: Time, commit: Commit, tells: bool) -> Result<(), End> {
+        self.commit_kept(now, commit.surface)?;
+        self.commit_one(now, commit, tells)
+    }
+
+    /// The same without what its surface has kept.
+    pub(crate) fn commit_one(&mut self, now: Time, commit: Commit, tells: bool) -> Result<(), End> {
+        self.uncrop(commit.surface);
         commit.asks.into_iter().try_for_each(|ask| self.carry_out(ask))?;
         commit.children.into_iter().try_for_each(|child| self.commit(now, child, tells))?;
         let surface = commit.surface;

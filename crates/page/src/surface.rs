@@ -47,7 +47,7 @@ pub(crate) struct Surface {
     /// What is said of it waits for the surface that it is inside.
     pub(crate) waits: bool,
     /// Commits that wait for that, or for another one of its own.
-    pub(crate) cached: VecDeque<(Commit, Lease)>,
+    pub(crate) cached: VecDeque<(Commit, Rc<Lease>)>,
     /// Its next commit shows all of its pixels in their own size.
     pub(crate) uncrops: bool,
     /// It was told that it is on the output.

@@ -38,7 +38,7 @@ impl Client {
         args: &[WireArg],
     ) -> Option<Ask> {
         match (opcode, args) {
-            // Whatever it prefers, the page shows a bar above its windows.
+            // It may prefer what it likes: the page shows a bar above its windows.
             (decoration::SET_MODE, [WireArg::Uint(_)]) | (decoration::UNSET_MODE, []) => {
                 Some(Ask::Decorate { surface, decoration })
             }

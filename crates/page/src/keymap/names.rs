@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-/// What a key with a name of its own is; nobody learns another one.
+/// What a key with a name of its own is; it never turns out to be another one.
 pub(super) fn name(code: u32) -> Option<&'static str> {
     let at = NAMED.binary_search_by_key(&code, |(code, _)| *code).ok()?;
     NAMED.get(at).map(|(_, name)| *name)

@@ -1,7 +1,7 @@
 //! Keys as xkb text.
 //!
 //! The modifiers are where programs expect them: shift, lock, control, alt as 1, num lock as 2, super as 4, and what
-//! chooses the third level as 5. Invariant: whatever the characters, the text is one that xkbcommon reads.
+//! chooses the third level as 5. Invariant: with any characters, the text is one that xkbcommon reads.
 
 use std::fmt::Write;
 
