@@ -1,4 +1,5 @@
-//! A page in Chromium as a viewer: what its canvas shows is what the program drew.
+//! A page in Chromium as a viewer: what its canvas shows is what the program drew. As the display: what is typed and
+//! clicked is what the program hears.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
