@@ -17,6 +17,7 @@ mod peers;
 mod pem_file;
 pub mod quic;
 mod roots;
+pub mod site;
 pub mod ticket;
 mod tickets;
 mod trust;
@@ -24,7 +25,7 @@ mod wake;
 
 pub use self::byte_stream::ByteStream;
 pub use self::carrier::{Carrier, QUEUE_LIMIT};
-pub use self::identity::{Fingerprint, Identity};
+pub use self::identity::{Fingerprint, Identity, sha256};
 pub use self::peers::{ADMITTED_MAX, Admitted, Peers};
 pub use self::pem_file::{NotPem, PemContent, PemError, PemFault};
 pub use self::roots::{Origin, Roots};
