@@ -11,7 +11,6 @@ mod displays;
 mod ending;
 mod gpu;
 mod handed;
-mod links;
 mod notes;
 mod own_program;
 mod sound;
