@@ -46,15 +46,11 @@ impl Fingerprint {
 
     /// Of this certificate.
     pub(crate) fn of(certificate: &CertificateDer<'_>) -> Self {
-        Self(sha256(certificate))
+        let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(digest.as_ref());
+        Self(bytes)
     }
-}
-
-/// SHA-256 (FIPS 180-4).
-pub fn sha256(bytes: &[u8]) -> [u8; 32] {
-    let mut digest = [0; 32];
-    digest.copy_from_slice(ring::digest::digest(&ring::digest::SHA256, bytes).as_ref());
-    digest
 }
 
 /// 64 lower-case hexadecimal digits.
@@ -159,14 +155,6 @@ impl Identity {
 
     pub(crate) fn key(&self) -> PrivateKeyDer<'static> {
         self.key.clone_key()
-    }
-
-    /// The names of machines that it is for; one may begin with `*.` for any below it.
-    pub fn names(&self) -> Vec<String> {
-        let parsed = webpki::EndEntityCert::try_from(&self.chain[0]);
-        parsed
-            .map(|certificate| certificate.valid_dns_names().map(str::to_owned).collect())
-            .unwrap_or_default()
     }
 
     /// What the peer has to pin.
@@ -295,16 +283,6 @@ pub(crate) fn page_config(
     config.alpn_protocols = vec![H3.to_vec()];
     config.send_tls13_tickets = 0;
     config.key_log = Arc::clone(&listener.key_log);
-    Ok(config)
-}
-
-/// TLS for a site of HTTP/1.1.
-pub(crate) fn site_config(identity: &Identity) -> Result<ServerConfig, rustls::Error> {
-    let mut config = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_no_client_auth()
-        .with_single_cert(identity.chain(), identity.key())?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 

@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use self::answer::Answer;
-pub use self::listen::{BindError, Reach, bind};
+pub use self::listen::{BindError, bind};
 use self::request::{Method, Request};
-pub use self::server::{Server, Tls};
+pub use self::server::Server;
 use crate::quic::PageOrigin;
 
 /// A file of a site.

@@ -4,15 +4,6 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
-/// Who can reach a site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// This machine, at both of its loopback addresses: `localhost` may be either.
-    Here,
-    /// All that can send to this machine.
-    All,
-}
-
 /// A port that cannot be listened on.
 #[derive(Debug)]
 pub struct BindError {
@@ -34,15 +25,16 @@ impl std::error::Error for BindError {
     }
 }
 
-/// Listens on this port, or on one that the system chooses for 0; gives it.
+/// Listens on this port, or on one that the system chooses for 0, at both of this machine's loopback addresses, as
+/// `localhost` may be either; gives the port.
 ///
 /// # Errors
 /// The port is taken at one of the addresses: another program there would be taken for this one.
-pub fn bind(port: u16, reach: Reach) -> Result<(Vec<TcpListener>, u16), BindError> {
+pub fn bind(port: u16) -> Result<(Vec<TcpListener>, u16), BindError> {
     let mut tries = if port == 0 { TRIES } else { 1 };
     loop {
         tries -= 1;
-        match bind_all(port, reach) {
+        match bind_both(port) {
             // Free at one address, and taken at the other.
             Err(error) if tries > 0 && error.source.kind() == io::ErrorKind::AddrInUse => {}
             bound => return bound,
@@ -50,34 +42,32 @@ pub fn bind(port: u16, reach: Reach) -> Result<(Vec<TcpListener>, u16), BindErro
     }
 }
 
-fn bind_all(port: u16, reach: Reach) -> Result<(Vec<TcpListener>, u16), BindError> {
-    let (first, second): (IpAddr, IpAddr) = match reach {
-        Reach::Here => (Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()),
-        Reach::All => (Ipv6Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()),
-    };
-    let bind = |ip, port| {
-        let address = SocketAddr::new(ip, port);
-        TcpListener::bind(address).map_err(|source| BindError { address, source })
-    };
-    let (listener, other) = match bind(first, port) {
-        Ok(listener) => (listener, second),
-        Err(error) if is_missing(&error.source) => return bind(second, port).and_then(alone),
+fn bind_both(port: u16) -> Result<(Vec<TcpListener>, u16), BindError> {
+    let first = match bind_one(Ipv4Addr::LOCALHOST.into(), port) {
+        Ok(first) => first,
+        Err(error) if is_missing(&error.source) => {
+            let (listener, port) = bind_one(Ipv6Addr::LOCALHOST.into(), port)?;
+            return Ok((vec![listener], port));
+        }
         Err(error) => return Err(error),
     };
-    let (mut listeners, port) = alone(listener)?;
-    match bind(other, port) {
-        Ok(listener) => listeners.push(listener),
-        // There is no such address; or the first one takes its connections, too.
-        Err(error) if is_missing(&error.source) || reach == Reach::All => {}
-        Err(error) => return Err(error),
+    let (listener, port) = first;
+    match bind_one(Ipv6Addr::LOCALHOST.into(), port) {
+        Ok((other, _)) => Ok((vec![listener, other], port)),
+        Err(error) if is_missing(&error.source) => Ok((vec![listener], port)),
+        Err(error) => Err(error),
     }
-    Ok((listeners, port))
 }
 
-fn alone(listener: TcpListener) -> Result<(Vec<TcpListener>, u16), BindError> {
-    let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-    let port = listener.local_addr().map_err(|source| BindError { address, source })?.port();
-    Ok((vec![listener], port))
+/// A listener, and its port.
+fn bind_one(ip: IpAddr, port: u16) -> Result<(TcpListener, u16), BindError> {
+    let address = SocketAddr::new(ip, port);
+    let bind = || {
+        let listener = TcpListener::bind(address)?;
+        let port = listener.local_addr()?.port();
+        Ok((listener, port))
+    };
+    bind().map_err(|source| BindError { address, source })
 }
 
 /// Whether the machine has no such address, or not that version of IP.

@@ -1,8 +1,8 @@
 //! The head of a request of HTTP/1.1 (RFC 9112), as far as a site needs it: method, path, host.
 //!
-//! Strict where the standard lets a server be: lines end with CR LF, nothing is folded, the path is plain. All else that
-//! a head says is checked for its form and left alone. Invariant: at most [`HEAD_MAX`] bytes are looked at, and what
-//! follows a head changes nothing of what is read.
+//! Strict where the standard lets a server be: lines end with CR LF, nothing is folded, the path is plain. All else
+//! that a head says is checked for its form and left alone. Invariant: at most [`HEAD_MAX`] bytes are looked at, and
+//! what follows a head changes nothing of what is read.
 
 /// What a head asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Serves a [`Site`]: a thread for each listener and for each connection.
 //!
-//! A connection has one request and one answer. Who is slow holds up no other: each has a time for its request and one for
-//! its answer, and of more than [`CONNECTIONS_MAX`] the oldest is closed. Invariant: no connection outlives the server
-//! by more than it takes to notice.
+//! A connection has one request and one answer. Who is slow holds up no other: each has a time for its request and one
+//! for its answer, and of more than [`CONNECTIONS_MAX`] the oldest is closed. Invariant: no connection outlives the
+//! server by more than it takes to notice.
 
 use std::io::{self, Read as _, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,12 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
-
 use super::Site;
 use super::answer::Answer;
 use super::request::{self, Method, Read};
-use crate::identity::{Identity, site_config};
 
 /// A site that is served until this is dropped.
 pub struct Server {
@@ -24,23 +21,8 @@ pub struct Server {
     listeners: Vec<(TcpListener, JoinHandle<()>)>,
 }
 
-/// That a site is served over TLS.
-#[derive(Clone, Debug)]
-pub struct Tls(Arc<ServerConfig>);
-
-impl Tls {
-    /// With this certificate.
-    ///
-    /// # Errors
-    /// TLS cannot use it.
-    pub fn new(identity: &Identity) -> Result<Self, rustls::Error> {
-        Ok(Self(Arc::new(site_config(identity)?)))
-    }
-}
-
 struct Shared {
     site: Arc<Site>,
-    tls: Option<Tls>,
     connections: Mutex<Connections>,
     is_over: AtomicBool,
 }
@@ -57,9 +39,9 @@ impl Server {
     ///
     /// # Errors
     /// The system has no thread or no descriptor for it.
-    pub fn start(listeners: Vec<TcpListener>, site: Arc<Site>, tls: Option<Tls>) -> io::Result<Self> {
+    pub fn start(listeners: Vec<TcpListener>, site: Arc<Site>) -> io::Result<Self> {
         let (connections, is_over) = Default::default();
-        let shared = Arc::new(Shared { site, tls, connections, is_over });
+        let shared = Arc::new(Shared { site, connections, is_over });
         let mut server = Self { shared, listeners: Vec::new() };
         for listener in listeners {
             let (kept, shared) = (listener.try_clone()?, Arc::clone(&server.shared));
@@ -132,23 +114,9 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 
 fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     let mut timed = Timed { stream, until: Instant::now() + REQUEST_PATIENCE };
-    match &shared.tls {
-        None => {
-            let answer = hear(&mut timed, &shared.site)?;
-            timed.until = Instant::now() + ANSWER_PATIENCE;
-            timed.write_all(&answer)?;
-        }
-        Some(Tls(config)) => {
-            let connection = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
-            let mut secured = StreamOwned::new(connection, timed);
-            let answer = hear(&mut secured, &shared.site)?;
-            secured.sock.until = Instant::now() + ANSWER_PATIENCE;
-            secured.write_all(&answer)?;
-            secured.conn.send_close_notify();
-            secured.flush()?;
-            timed = secured.sock;
-        }
-    }
+    let answer = hear(&mut timed, &shared.site)?;
+    timed.until = Instant::now() + ANSWER_PATIENCE;
+    timed.write_all(&answer)?;
     timed.close()
 }
 
@@ -214,7 +182,7 @@ impl Write for Timed {
 
 /// Connections at once. A browser opens six.
 const CONNECTIONS_MAX: usize = 16;
-/// How long a caller may take for its request, TLS included.
+/// How long a caller may take for its request.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(10);
 /// How long an answer may take: half a megabyte over a slow line.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(120);
@@ -229,16 +197,16 @@ const REST: Duration = Duration::from_millis(100);
 mod tests {
     use std::borrow::Cow;
 
-    use super::super::{File, Reach, bind};
+    use super::super::{File, bind};
     use super::*;
 
     /// The server, and its port.
-    fn server(tls: Option<Tls>) -> (Server, u16) {
-        let (listeners, port) = bind(0, Reach::Here).expect("a port");
+    fn server() -> (Server, u16) {
+        let (listeners, port) = bind(0).expect("a port");
         let origin = format!("http://localhost:{port}").parse().expect("an origin");
         let file = File { name: "index.html".into(), bytes: Cow::Owned(vec![b'x'; 300_000]), packed: false };
         let site = Arc::new(Site::new(origin, [file]));
-        (Server::start(listeners, site, tls).expect("threads"), port)
+        (Server::start(listeners, site).expect("threads"), port)
     }
 
     fn connect(port: u16) -> TcpStream {
@@ -257,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_file_arrives_whole_in_whichever_pieces_it_was_asked_for() {
-        let (_server, port) = server(None);
+        let (_server, port) = server();
         let mut stream = connect(port);
         request(port).bytes().for_each(|byte| stream.write_all(&[byte]).expect("it reads"));
         let answer = all(&stream);
@@ -267,7 +235,7 @@ mod tests {
 
     #[test]
     fn idle_callers_hold_up_nobody_and_the_oldest_has_to_go() {
-        let (_server, port) = server(None);
+        let (_server, port) = server();
         let idle: Vec<_> = (0..3 * CONNECTIONS_MAX).map(|_| connect(port)).collect();
         let mut stream = connect(port);
         stream.write_all(request(port).as_bytes()).expect("it reads");
@@ -277,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_head_without_end_is_answered_and_nothing_is_served_after_the_end() {
-        let (server, port) = server(None);
+        let (server, port) = server();
         let mut stream = connect(port);
         let _ = stream.write_all(&[b'x'; request::HEAD_MAX]);
         assert!(all(&stream).starts_with("HTTP/1.1 431 "));
@@ -292,39 +260,9 @@ mod tests {
 
     #[test]
     fn the_port_is_the_same_at_both_addresses_and_taken_means_taken() {
-        let (listeners, port) = bind(0, Reach::Here).expect("a port");
+        let (listeners, port) = bind(0).expect("a port");
         let addresses: Vec<_> = listeners.iter().map(|it| it.local_addr().expect("an address")).collect();
         assert!(addresses.iter().all(|address| address.port() == port && address.ip().is_loopback()));
-        assert!(bind(port, Reach::Here).is_err());
-    }
-
-    #[test]
-    fn over_tls_it_is_the_same() {
-        use rustls::{ClientConnection, RootCertStore};
-
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
-        let key = made.signing_key.serialize_pem();
-        let identity = Identity::from_pem(made.cert.pem().as_bytes(), key.as_bytes()).expect("PEM");
-        assert_eq!(identity.names(), ["localhost"]);
-        let (_server, port) = server(Some(Tls::new(&identity).expect("a key")));
-        let mut roots = RootCertStore::empty();
-        roots.add(made.cert.der().clone()).expect("a certificate");
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = rustls::ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .expect("a version")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let name = "localhost".try_into().expect("a name");
-        let client = ClientConnection::new(Arc::new(config), name).expect("a client");
-        let mut stream = StreamOwned::new(client, connect(port));
-        stream.write_all(request(port).as_bytes()).expect("it reads");
-        assert!(all(&mut stream).starts_with("HTTP/1.1 200 OK\r\n"));
-        // What speaks no TLS gets no answer of HTTP.
-        let mut plain = connect(port);
-        plain.write_all(request(port).as_bytes()).expect("it reads");
-        let mut heard = Vec::new();
-        let _ = plain.read_to_end(&mut heard);
-        assert!(!heard.starts_with(b"HTTP"), "{heard:?}");
+        assert!(bind(port).is_err());
     }
 }
