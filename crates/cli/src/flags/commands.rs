@@ -205,12 +205,12 @@ pub(crate) struct TicketFlags {
 pub(crate) struct ShareFlags {
     #[command(flatten)]
     pub(crate) which: WhichFlags,
-    /// Who opens the link has the session: types and clicks, in place of the display that is there.
+    /// Who opens the link has the session, in place of the display that is there.
     ///
     /// Without, who opens it views the session, and nothing that they type or click reaches the programs.
     #[arg(long)]
     pub(crate) control: bool,
-    /// For how long the link is good, such as 90s or 2h [default: 1h; with `--control` 10m].
+    /// How long the link is good, such as 90s or 2h [default: 1h, with `--control` 10m].
     ///
     /// Who has come by then may stay.
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
