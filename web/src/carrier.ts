@@ -106,7 +106,7 @@ export class Carrier {
   #open(stream: number, priority: number): void {
     const outgoing: Outgoing = { done: Promise.resolve(), writer: undefined };
     this.#opening = this.#opening.then(async () => {
-      const writable = await this.#transport.createUnidirectionalStream({ sendOrder: priority });
+      const writable = await this.#create(priority);
       outgoing.writer = writable.getWriter();
       outgoing.writer.closed.catch((reason: unknown) => this.#stopped(stream, reason));
     });
@@ -114,6 +114,23 @@ export class Carrier {
     this.#opening = this.#opening.catch(ignore);
     outgoing.done = this.#opening;
     this.#outgoing.set(stream, outgoing);
+  }
+
+  /**
+   * The next stream, as soon as there may be one: browsers refuse what is beyond the host's limit, which the host
+   * raises when it lets the page in, and beside that word.
+   */
+  async #create(sendOrder: number): Promise<WritableStream<Bytes>> {
+    for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LAST_PAUSE)) {
+      try {
+        return await this.#transport.createUnidirectionalStream({ sendOrder });
+      } catch (reason) {
+        if (this.#isOver) {
+          throw reason;
+        }
+        await new Promise((done) => setTimeout(done, pause));
+      }
+    }
   }
 
   #write(stream: number, bytes: Bytes, finish: boolean): void {
@@ -264,3 +281,7 @@ function error(streamErrorCode: number): unknown {
 }
 
 function ignore(): void {}
+
+/** Milliseconds until a stream that was refused is tried again, for the first time and at most. */
+const FIRST_PAUSE = 2;
+const LAST_PAUSE = 256;

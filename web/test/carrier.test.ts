@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { type Carried, Carrier, type Transport } from "../src/carrier.js";
 import type { Bytes, Transmit } from "../src/viewer.js";
 
@@ -10,6 +10,8 @@ class FakeTransport implements Transport {
   readonly datagrams: { readable: ReadableStream<Uint8Array>; writable: WritableStream<Bytes> };
   readonly closed: Promise<{ closeCode?: number; reason?: string }>;
   readonly closes: unknown[] = [];
+  /** Streams that are refused from now on. */
+  refuses = 0;
   streams!: ReadableStreamDefaultController<ReadableStream<Uint8Array>>;
   heard!: ReadableStreamDefaultController<Uint8Array>;
   end!: { close(info: { closeCode?: number; reason?: string }): void; lose(): void };
@@ -33,6 +35,10 @@ class FakeTransport implements Transport {
   }
 
   async createUnidirectionalStream({ sendOrder }: { sendOrder: number }): Promise<WritableStream<Bytes>> {
+    if (this.refuses > 0) {
+      this.refuses -= 1;
+      throw new Error("no more streams");
+    }
     const stream = { order: sendOrder, bytes: [] as number[], end: "" };
     this.opened.push(stream);
     return new WritableStream({
@@ -118,6 +124,46 @@ test("streams are opened in order, written and ended", async () => {
     { order: 5, bytes: [9], end: "reset 4" },
   ]);
   expect(transport.sent).toEqual([bytes(8)]);
+});
+
+test("a stream that is refused for now is opened later, and none before it", async () => {
+  vi.useFakeTimers();
+  try {
+    const { transport, viewer, carrier } = begin();
+    transport.refuses = 12;
+    viewer.wants.push(
+      { kind: "open", stream: 0, priority: 7 },
+      { kind: "data", stream: 0, bytes: bytes(1, 2), finish: true },
+      { kind: "open", stream: 1, priority: 5 },
+      { kind: "data", stream: 1, bytes: bytes(9), finish: true },
+    );
+    carrier.pump();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(transport.opened).toEqual([]);
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(transport.opened).toEqual([
+      { order: 7, bytes: [1, 2], end: "finished" },
+      { order: 5, bytes: [9], end: "finished" },
+    ]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("what is refused is not tried again when the link is over", async () => {
+  vi.useFakeTimers();
+  try {
+    const { transport, viewer, carrier } = begin();
+    transport.refuses = Number.POSITIVE_INFINITY;
+    viewer.wants.push({ kind: "open", stream: 0, priority: 7 });
+    carrier.pump();
+    await vi.advanceTimersByTimeAsync(1000);
+    transport.end.lose();
+    await vi.runAllTimersAsync();
+    expect(viewer.told).toEqual([["lost"]]);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test("what arrives is told in order, with its end", async () => {
