@@ -7,11 +7,17 @@
 import { Area, watch } from "./area.js";
 import { Field } from "./input/field.js";
 import { Keyboard, type System } from "./input/keyboard.js";
+import { evdev } from "./input/keys.js";
 import { Outbox } from "./input/outbox.js";
 import { Pointer } from "./input/pointer.js";
 import { TIMERS } from "./input/timers.js";
 import type { Input } from "./talk.js";
 import type { Windows } from "./windows.js";
+
+/** What not all browsers have. */
+interface Mapped {
+  readonly keyboard?: { getLayoutMap?(): Promise<Iterable<[string, string]>> };
+}
 
 /** See the module. */
 export class Hands {
@@ -44,6 +50,7 @@ export class Hands {
   begin(): void {
     this.#outbox = new Outbox(this.#order);
     this.#area.again();
+    this.#tellLayout().catch(() => undefined);
   }
 
   /** The worker has taken a motion. */
@@ -62,6 +69,20 @@ export class Hands {
       this.#pointer.blur();
     }
     this.#outbox.send(input);
+  }
+
+  /** Says what the keys write, where the browser tells: Chromium does. */
+  async #tellLayout(): Promise<void> {
+    const layout = (await (navigator as Mapped).keyboard?.getLayoutMap?.()) ?? [];
+    const pairs = [...layout].flatMap(([place, character]) => {
+      const code = evdev(place);
+      return code === undefined || [...character].length !== 1
+        ? []
+        : [String.fromCodePoint(code) + character];
+    });
+    if (pairs.length > 0) {
+      this.tell({ kind: "layout", pairs: pairs.join("") });
+    }
   }
 
   #listen(place: HTMLElement, keyboard: Keyboard): void {
@@ -87,6 +108,7 @@ export class Hands {
     place.addEventListener("contextmenu", (event) => event.preventDefault());
     const wheel = (event: WheelEvent) => {
       event.preventDefault();
+      keyboard.sync(event);
       this.#pointer.wheel(event);
     };
     place.addEventListener("wheel", wheel, { passive: false });

@@ -65,9 +65,11 @@ export type Input =
       /** The character of that level, or nothing. */
       readonly text: string;
       readonly pressed: boolean;
-      /** Shift 1, Caps Lock 2, Control 4, Alt 8, Num Lock 16, Super 64, AltGr 128. */
-      readonly modifiers: number;
     }
+  /** What is on from now on: Shift 1, Caps Lock 2, Control 4, Alt 8, Num Lock 16, Super 64, AltGr 128. */
+  | { readonly kind: "modifiers"; readonly bits: number }
+  /** The browser's keyboard has these characters: one for each key, behind one whose number is the key's. */
+  | { readonly kind: "layout"; readonly pairs: string }
   /** Text that no key was told for. */
   | { readonly kind: "type"; readonly text: string }
   /** Everything that is down goes up. */

@@ -48,6 +48,7 @@ interface Exports {
   wheel(now: number, dx: number, dy: number, stepsX: number, stepsY: number): void;
   key(now: number, code: number, level: number, pressed: number): void;
   modifiers(now: number, bits: number): void;
+  layout(now: number): void;
   type_text(now: number): void;
   blur(now: number): void;
   focus_window(now: number, program: number, low: number, high: number): void;
@@ -271,9 +272,15 @@ export class Viewer {
         this.#exports.wheel(now, input.dx, input.dy, input.stepsX, input.stepsY);
         break;
       case "key":
-        this.#exports.modifiers(now, input.modifiers);
         this.#put(new TextEncoder().encode(input.text));
         this.#exports.key(now, input.code, input.level, Number(input.pressed));
+        break;
+      case "modifiers":
+        this.#exports.modifiers(now, input.bits);
+        break;
+      case "layout":
+        this.#put(new TextEncoder().encode(input.pairs));
+        this.#exports.layout(now);
         break;
       case "type":
         this.#put(new TextEncoder().encode(input.text));

@@ -20,8 +20,8 @@ interface Scope {
 const scope = globalThis as unknown as Scope;
 
 let running: Running | undefined;
-/** The room for windows, as the page has said it last. */
-let area: Input | undefined;
+/** What the page has said of itself, the last of each kind: a session that begins is told. */
+const standing = new Map<string, Input>();
 
 scope.onmessage = ({ data }) => {
   switch (data.kind) {
@@ -32,8 +32,8 @@ scope.onmessage = ({ data }) => {
       running?.setCanvas(data.key, data.canvas);
       break;
     case "input":
-      if (data.input.kind === "area") {
-        area = data.input;
+      if (data.input.kind === "area" || data.input.kind === "layout") {
+        standing.set(data.input.kind, data.input);
       } else if (data.input.kind === "move") {
         scope.postMessage({ kind: "taken" });
       }
@@ -95,8 +95,8 @@ class Running {
     this.#viewer = viewer;
     this.#transport = transport;
     viewer.begin(ticket.secret, control);
-    if (area !== undefined && control) {
-      viewer.input(area);
+    for (const input of control ? standing.values() : []) {
+      viewer.input(input);
     }
     this.#cursor = control
       ? new CursorTeller(viewer, (cursor) => scope.postMessage({ kind: "cursor", cursor }))
@@ -116,6 +116,10 @@ class Running {
 
   input(input: Input): void {
     this.#viewer.input(input);
+    if (input.kind === "leave") {
+      // Nobody's cursor is shown there.
+      this.#draw();
+    }
     this.#soon();
   }
 

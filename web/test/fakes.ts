@@ -26,6 +26,12 @@ export class FakeViewer {
   take(): string {
     return this.told.splice(0).map(brief).join(" ");
   }
+
+  /** The same without modifiers, which are told before what they belong to. */
+  takeKeys(): string {
+    const told = this.told.splice(0).filter(({ kind }) => kind !== "modifiers");
+    return told.map(brief).join(" ");
+  }
 }
 
 function brief(input: Input): string {
@@ -46,6 +52,8 @@ function brief(input: Input): string {
       return input.kind;
     case "type":
       return `"${input.text}"`;
+    case "modifiers":
+      return `(${input.bits})`;
     default:
       return input.kind;
   }
@@ -81,7 +89,16 @@ export class FakeTimers implements Timers {
 export function key(code: string, key: string, on = "", more: Partial<KeyEvent> = {}): KeyEvent {
   const names = on.split(" ");
   const getModifierState = (name: string) => names.includes(name);
-  return { code, key, repeat: false, isComposing: false, timeStamp: 0, getModifierState, ...more };
+  return {
+    code,
+    key,
+    keyCode: 0,
+    repeat: false,
+    isComposing: false,
+    timeStamp: 0,
+    getModifierState,
+    ...more,
+  };
 }
 
 /** Numbers from 0 to below a limit, the same for the same seed (Marsaglia, xorshift of 32 bits). */

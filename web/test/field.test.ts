@@ -40,10 +40,10 @@ test("a key is kept from the browser, so that its text does not come too", () =>
   const { area, viewer, exits } = begin();
   expect(area.say("keydown", key("KeyA", "a"))).toBe(false);
   area.say("keyup", key("KeyA", "a"));
-  expect(viewer.take()).toBe("+30=a@0 -30");
+  expect(viewer.takeKeys()).toBe("+30=a@0 -30");
   expect(area.say("keydown", key("Tab", "Tab"))).toBe(false);
   expect(area.say("keydown", key("Escape", "Escape", "Control Alt"))).toBe(false);
-  expect([viewer.take(), exits()]).toEqual(["+15 blur", 1]);
+  expect([viewer.takeKeys(), exits()]).toEqual(["+15 blur", 1]);
 });
 
 test("an input method's text is told once, when it is done", () => {
@@ -60,7 +60,7 @@ test("an input method's text is told once, when it is done", () => {
   expect(area.classList.contains("composing")).toBe(true);
   area.say("compositionend", { data: "你" });
   area.say("input");
-  expect([viewer.take(), area.value]).toEqual(['"你"', "\u200b"]);
+  expect([viewer.takeKeys(), area.value]).toEqual(['"你"', "\u200b"]);
 });
 
 test("on-screen keyboards write text, and press a few keys", () => {
@@ -70,7 +70,7 @@ test("on-screen keyboards write text, and press a few keys", () => {
   area.say("beforeinput", { inputType: "deleteContentBackward", data: null });
   area.say("beforeinput", { inputType: "insertLineBreak", data: null });
   area.say("beforeinput", { inputType: "formatBold", data: null });
-  expect(viewer.take()).toBe('"hi" +14 -14 +28 -28');
+  expect(viewer.takeKeys()).toBe('"hi" +14 -14 +28 -28');
   expect([field.toggleKeyboard(), area.inputMode]).toEqual([true, "text"]);
   expect([field.toggleKeyboard(), area.inputMode]).toEqual([false, "none"]);
 });
@@ -89,20 +89,20 @@ test("whatever is typed comes as a key or as text, never as both", () => {
       if (isComposing && pick(3) === 0) {
         area.say("beforeinput", { isComposing, inputType: "insertCompositionText", data: composed });
         area.say("compositionend", { data: composed });
-        expect(viewer.take()).toBe(`"${composed}"`);
+        expect(viewer.takeKeys()).toBe(`"${composed}"`);
         composed = "";
       } else if (isLeft && (isComposing || name === "Process")) {
         composed += "語";
         area.say("beforeinput", { isComposing: true, inputType: "insertCompositionText", data: composed });
-        expect(viewer.take()).toBe("");
+        expect(viewer.takeKeys()).toBe("");
       } else if (isLeft && name.length === 1) {
         area.say("beforeinput", { isComposing: false, inputType: "insertText", data: name });
-        expect(viewer.take()).toBe(`"${name}"`);
+        expect(viewer.takeKeys()).toBe(`"${name}"`);
       } else if (!isLeft) {
-        expect(viewer.take()).toMatch(/^\+\d+(=\S@0)?$/);
+        expect(viewer.takeKeys()).toMatch(/^\+\d+(=\S@0)?$/);
       }
       area.say("keyup", event);
-      expect(viewer.take()).toBe(isLeft ? "" : `-${evdev(placeOf(event))}`);
+      expect(viewer.takeKeys()).toBe(isLeft ? "" : `-${evdev(placeOf(event))}`);
     }
   }
 });

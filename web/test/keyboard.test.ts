@@ -39,11 +39,11 @@ test("a key is told with its character and the level that has it", () => {
   keyboard.up(key("ShiftLeft", "Shift"));
   keyboard.down(key("AltRight", "AltGraph", "AltGraph"));
   keyboard.down(key("KeyE", "€", "AltGraph"));
-  expect(viewer.take()).toBe("+30=a@0 -30 +42 +2=!@1 -2 -42 +100 +18=€@2");
+  expect(viewer.takeKeys()).toBe("+30=a@0 -30 +42 +2=!@1 -2 -42 +100 +18=€@2");
   expect(keyboard.down(key("Enter", "Enter"))).toBe("told");
   expect(keyboard.down(key("Numpad7", "7", "NumLock"))).toBe("told");
   // AltGr is off: it went up elsewhere.
-  expect(viewer.take()).toBe("-100 +28 +71");
+  expect(viewer.takeKeys()).toBe("-100 +28 +71");
 });
 
 test("Caps Lock changes the level of letters alone", () => {
@@ -51,7 +51,7 @@ test("Caps Lock changes the level of letters alone", () => {
   keyboard.down(key("KeyA", "A", "CapsLock"));
   keyboard.down(key("KeyB", "b", "CapsLock Shift"));
   keyboard.down(key("Digit1", "1", "CapsLock"));
-  expect(viewer.take()).toBe("+30=A@1 +48=b@0 +2=1@0");
+  expect(viewer.takeKeys()).toBe("+30=A@1 +48=b@0 +2=1@0");
 });
 
 test("repeats are dropped, and a press whose release was lost is released first", () => {
@@ -61,7 +61,7 @@ test("repeats are dropped, and a press whose release was lost is released first"
   keyboard.down(key("KeyA", "a"));
   keyboard.up(key("KeyA", "a"));
   keyboard.up(key("KeyA", "a"));
-  expect(viewer.take()).toBe("+30=a@0 -30 +30=a@0 -30");
+  expect(viewer.takeKeys()).toBe("+30=a@0 -30 +30=a@0 -30");
 });
 
 test("blur releases all, and what goes up later is not told", () => {
@@ -69,23 +69,24 @@ test("blur releases all, and what goes up later is not told", () => {
   keyboard.down(key("KeyA", "a"));
   keyboard.blur();
   keyboard.up(key("KeyA", "a"));
-  expect(viewer.take()).toBe("+30=a@0 blur");
+  expect(viewer.takeKeys()).toBe("+30=a@0 blur");
 });
 
 test("the Control that Windows makes up for AltGr does not stay", () => {
   const { viewer, keyboard } = begin("windows");
   keyboard.down(key("ControlLeft", "Control", "Control", { timeStamp: 5 }));
   keyboard.down(key("AltRight", "AltGraph", "Control Alt AltGraph", { timeStamp: 6 }));
+  expect(viewer.told).toContainEqual({ kind: "modifiers", bits: 128 });
   keyboard.down(key("KeyQ", "@", "Control Alt AltGraph"));
-  expect(viewer.told.at(-1)).toMatchObject({ level: 2, modifiers: 128 });
+  expect(viewer.told.at(-1)).toMatchObject({ level: 2 });
   keyboard.up(key("ControlLeft", "Control", "AltGraph"));
   keyboard.up(key("KeyQ", "@"));
   keyboard.up(key("AltRight", "AltGraph"));
-  expect(viewer.take()).toBe("+29 -29 +100 +16=@@2 -16 -100");
+  expect(viewer.takeKeys()).toBe("+29 -29 +100 +16=@@2 -16 -100");
   // Who holds Control means it.
   keyboard.down(key("ControlLeft", "Control", "Control", { timeStamp: 100 }));
   keyboard.down(key("AltRight", "AltGraph", "Control AltGraph", { timeStamp: 400 }));
-  expect(viewer.take()).toBe("+29 +100");
+  expect(viewer.takeKeys()).toBe("+29 +100");
 });
 
 test("on a Mac keys beside Command are released at once, and Caps Lock is a press each time", () => {
@@ -93,15 +94,15 @@ test("on a Mac keys beside Command are released at once, and Caps Lock is a pres
   keyboard.down(key("KeyX", "x"));
   keyboard.down(key("MetaLeft", "Meta", "Meta"));
   keyboard.down(key("KeyC", "c", "Meta"));
-  expect(viewer.take()).toBe("+45=x@0 +125 +46=c@0 -46");
+  expect(viewer.takeKeys()).toBe("+45=x@0 +125 +46=c@0 -46");
   keyboard.up(key("MetaLeft", "Meta"));
-  expect(viewer.take()).toBe("-125 -45");
+  expect(viewer.takeKeys()).toBe("-125 -45");
   keyboard.down(key("CapsLock", "CapsLock", "CapsLock"));
   keyboard.up(key("CapsLock", "CapsLock"));
-  expect(viewer.take()).toBe("+58 -58 +58 -58");
+  expect(viewer.takeKeys()).toBe("+58 -58 +58 -58");
   keyboard.down(key("AltLeft", "Alt", "Alt"));
   keyboard.down(key("KeyU", "ü", "Alt"));
-  expect(viewer.take()).toBe("+56 +22=ü@2");
+  expect(viewer.takeKeys()).toBe("+56 +22=ü@2");
 });
 
 test("dead keys and input methods are the browser's", () => {
@@ -112,11 +113,73 @@ test("dead keys and input methods are the browser's", () => {
   expect(keyboard.down(key("KeyE", "É", "Shift"))).toBe("left");
   keyboard.up(key("KeyE", "É", "Shift"));
   keyboard.up(key("ShiftLeft", "Shift"));
-  expect(viewer.take()).toBe("+42 -42");
+  expect(viewer.takeKeys()).toBe("+42 -42");
   expect(keyboard.down(key("KeyE", "e"))).toBe("told");
   expect(keyboard.down(key("KeyN", "Process"))).toBe("left");
   expect(keyboard.down(key("KeyI", "i", "", { isComposing: true }))).toBe("left");
   expect(keyboard.down(key("", "Unidentified"))).toBe("left");
+});
+
+test("what Option writes on a Mac is a level of the key, whatever it is", () => {
+  const { viewer, keyboard } = begin("mac");
+  keyboard.down(key("AltLeft", "Alt", "Alt"));
+  // Of a German keyboard, and of a French one.
+  keyboard.down(key("KeyL", "@", "Alt"));
+  keyboard.down(key("Digit5", "{", "Alt"));
+  keyboard.down(key("KeyN", "~", "Alt Shift"));
+  expect(viewer.take()).toBe("(8) +56 (128) +38=@@2 +6={@2 (129) +49=~@3");
+  // A key that writes nothing keeps it as a modifier, and so does a shortcut.
+  keyboard.down(key("ArrowLeft", "ArrowLeft", "Alt"));
+  keyboard.down(key("KeyV", "v", "Alt Meta"));
+  expect(viewer.take()).toBe("(8) +105 (72) +47=v@0 -47");
+});
+
+test("what an input method takes is not told, though it says so in other ways", () => {
+  const { viewer, keyboard } = begin("mac");
+  expect(keyboard.down(key("KeyN", "n", "", { keyCode: 229 }))).toBe("left");
+  keyboard.up(key("KeyN", "n"));
+  expect(viewer.takeKeys()).toBe("");
+});
+
+test("a shortcut is none of a dead key's", () => {
+  const { viewer, keyboard } = begin("mac");
+  expect(keyboard.down(key("KeyE", "Dead", "Alt"))).toBe("left");
+  expect(keyboard.down(key("KeyE", "é", "", { isComposing: true }))).toBe("left");
+  expect(keyboard.down(key("KeyS", "s", "Meta"))).toBe("told");
+  expect(keyboard.down(key("BracketLeft", "Dead"))).toBe("left");
+  expect(keyboard.down(key("KeyC", "c", "Control"))).toBe("told");
+  expect(viewer.takeKeys()).toBe("+31=s@0 -31 +46=c@0");
+  const other = begin();
+  expect(other.keyboard.down(key("Backquote", "Dead", "Control"))).toBe("told");
+  expect(other.keyboard.down(key("KeyC", "c", "Control"))).toBe("told");
+  expect(other.viewer.takeKeys()).toBe("+41 +46=c@0");
+});
+
+test("modifiers are told when they change, whoever says so", () => {
+  const { viewer, keyboard } = begin();
+  // Control went down elsewhere.
+  keyboard.down(key("KeyC", "c", "Control"));
+  keyboard.up(key("KeyC", "c", "Control"));
+  keyboard.up(key("ControlLeft", "Control"));
+  expect(viewer.take()).toBe("(4) +46=c@0 -46 (0)");
+  keyboard.sync(key("", "", "Shift"));
+  keyboard.sync(key("", "", "Shift"));
+  expect(viewer.take()).toBe("(1)");
+  keyboard.blur();
+  keyboard.sync(key("", ""));
+  expect(viewer.take()).toBe("blur (0)");
+});
+
+test("keys of the number pad are what they say, with Num Lock or without", () => {
+  const { viewer, keyboard } = begin("mac");
+  keyboard.down(key("Numpad7", "7"));
+  keyboard.up(key("Numpad7", "7"));
+  expect(viewer.take()).toBe("(16) +71 -71");
+  const other = begin();
+  other.keyboard.down(key("Numpad7", "Home", "NumLock Shift"));
+  other.keyboard.down(key("Numpad4", "ArrowLeft"));
+  other.keyboard.down(key("Numpad1", "1", "NumLock"));
+  expect(other.viewer.take()).toBe("(17) +71 (0) +75 (16) +79");
 });
 
 test("Control, Alt and Escape release all and leave", () => {
@@ -125,7 +188,7 @@ test("Control, Alt and Escape release all and leave", () => {
   keyboard.down(key("AltLeft", "Alt", "Control Alt"));
   expect(keyboard.down(key("Escape", "Escape", "Control Alt"))).toBe("exit");
   keyboard.up(key("Escape", "Escape", "Control Alt"));
-  expect(viewer.take()).toBe("+29 +56 blur");
+  expect(viewer.takeKeys()).toBe("+29 +56 blur");
 });
 
 test("whatever a browser says, each press is followed by one release", () => {

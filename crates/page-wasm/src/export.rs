@@ -363,6 +363,18 @@ extern "C" fn modifiers(now: f64, bits: u32) {
     act(now, |page| page.set_modifiers(bits));
 }
 
+/// The browser's keyboard has the characters that are given in UTF-8: one for each key, behind the character whose
+/// number is the key's code.
+#[unsafe(no_mangle)]
+extern "C" fn layout(now: f64) {
+    viewing(|viewer, input, _| {
+        let mut text = str::from_utf8(input).unwrap_or_default().chars();
+        // One keyboard has no more keys.
+        let pairs = std::iter::from_fn(|| Some((text.next()?.into(), text.next()?))).take(256);
+        viewer.act(time(now), |page| page.set_layout(pairs));
+    });
+}
+
 /// Text is typed that comes from no key, given in UTF-8.
 #[unsafe(no_mangle)]
 extern "C" fn type_text(now: f64) {

@@ -106,6 +106,12 @@ impl Page {
         self.act(|seat, programs| seat.keyboard.set_modifiers(programs, modifiers));
     }
 
+    /// The browser says which characters the keys of its keyboard have without modifiers, each by its code. What was
+    /// typed already is better known.
+    pub fn set_layout(&mut self, keys: impl Iterator<Item = (u32, char)>) {
+        self.act(|seat, programs| seat.keyboard.set_layout(programs, keys));
+    }
+
     /// Text is typed that comes from no key. Of a long one the first 4096 characters are.
     pub fn type_text(&mut self, now: Time, text: &str) {
         self.act(|seat, programs| seat.keyboard.type_text(now, programs, text));

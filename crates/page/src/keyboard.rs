@@ -203,10 +203,28 @@ impl Keyboard {
 
     /// Whether a key has turned out to be another character than the keymap has.
     fn learns(&mut self, key: Pressed) -> bool {
-        // With these a browser may say what a shortcut is called.
-        let is_shortcut = self.modifiers & (modifier::CONTROL | modifier::ALT | modifier::SUPER) != 0;
-        let character = key.character.filter(|_| !is_shortcut);
-        character.is_some_and(|character| self.keymap.learn(key.code, key.level, character))
+        let Some(character) = key.character else { return false };
+        // Browsers say what a shortcut is called, but Alt may write something.
+        match self.modifiers & (modifier::CONTROL | modifier::ALT | modifier::SUPER) {
+            0 => self.keymap.learn(key.code, key.level, character),
+            on if on & modifier::ALT == 0 && character.is_alphabetic() => self.keymap.guess(key.code, character),
+            _ => false,
+        }
+    }
+
+    /// The browser says what the keys are, each by its code.
+    pub(crate) fn set_layout(
+        &mut self,
+        programs: &mut BTreeMap<ConnectionId, Program>,
+        keys: impl Iterator<Item = (u32, char)>,
+    ) {
+        let mut is_new = false;
+        for (code, character) in keys {
+            is_new |= self.keymap.guess(code, character);
+        }
+        if is_new {
+            self.renew(programs);
+        }
     }
 
     fn tell_key(&self, now: Time, programs: &mut BTreeMap<ConnectionId, Program>, code: u32, pressed: bool) {

@@ -2,7 +2,8 @@
 //!
 //! A browser does not tell the layout of its keyboard, but which character each key made. So a keymap begins as that of
 //! the United States and *learns*: where a key turns out to be another character, it becomes that. A character that no
-//! key is gets a spare one. Invariant: a character of a spare key is that until as many others were typed as there are
+//! key is gets a spare one. Where letters are not Latin, a second group has the Latin ones: programs look there for
+//! what a shortcut is called. Invariant: a character of a spare key is that until as many others were typed as there are
 //! spare keys.
 
 mod names;
@@ -63,6 +64,18 @@ impl Keymap {
         before != Some(character)
     }
 
+    /// The same of a key of which nothing was learnt: the character is what a shortcut, or the browser's map of the
+    /// keyboard, calls it, so it is told without modifiers but for shift.
+    pub(crate) fn guess(&mut self, code: u32, character: char) -> bool {
+        let base = base(code).map(|(plain, shift)| [Some(plain), Some(shift), None, None]);
+        if self.keys.get(&code).copied() != base {
+            return false;
+        }
+        // A shortcut with shift names the large letter.
+        let small = other_case(character).filter(|_| character.is_uppercase()).unwrap_or(character);
+        self.learn(code, Level::Plain, small)
+    }
+
     /// Has these characters on spare keys; those beyond what there are are left out. Gives their codes, and whether
     /// that is news.
     pub(crate) fn bind(&mut self, characters: &[char]) -> (Vec<u32>, bool) {
@@ -84,18 +97,38 @@ impl Keymap {
         (characters.iter().filter_map(code).map(|(code, _)| *code).collect(), is_new)
     }
 
+    /// Whether letters are on the keys of Latin ones that are none.
+    fn is_foreign(&self) -> bool {
+        let is_other = |code: &u32, plain: char| {
+            let was_letter = base(*code).is_some_and(|(plain, _)| plain.is_ascii_alphabetic());
+            was_letter && plain.is_alphabetic() && plain >= FIRST_FOREIGN
+        };
+        self.keys.iter().any(|(code, levels)| levels[0].is_some_and(|plain| is_other(code, plain)))
+    }
+
     /// The keymap as programs read it, with the zero byte at its end.
     pub(crate) fn text(&self) -> Vec<u8> {
-        let spare = self.spare.iter().map(|(code, character)| (*code, vec![Symbol(*character)]));
+        let spare = self.spare.iter().map(|(code, character)| (*code, vec![Symbol(*character)], None));
+        let is_foreign = self.is_foreign();
         let keys = self.keys.iter().map(|(code, levels)| {
             let last = levels.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-            (*code, levels[..last].iter().map(|level| Symbol(level.unwrap_or('\0'))).collect())
+            let has_latin = levels[Level::Plain as usize].is_some_and(|plain| plain.is_ascii());
+            let latin = base(*code).filter(|_| is_foreign && !has_latin);
+            (*code, levels[..last].iter().map(|level| Symbol(level.unwrap_or('\0'))).collect(), latin)
         });
         let mut text = write::keymap(keys.chain(spare)).into_bytes();
         text.push(0);
         text
     }
 }
+
+/// What the key of a code is in the United States, without and with shift.
+fn base(code: u32) -> Option<(char, char)> {
+    names::BASE.iter().find(|(known, ..)| *known == code).map(|(_, plain, shift)| (*plain, *shift))
+}
+
+/// Letters before it are Latin (Unicode's blocks up to IPA extensions).
+const FIRST_FOREIGN: char = '\u{370}';
 
 /// How many characters [`Keymap::bind`] takes.
 pub(crate) const SPARES: usize = SPARE.len();
@@ -147,6 +180,29 @@ mod tests {
         assert!(text.contains("[ q, Q, at ]"), "{text}");
         assert!(text.contains("[ e, E, U20AC ]"));
         assert!(text.contains("key <I84> { type = \"FOUR_LEVEL\", [ less, less ] };"));
+    }
+
+    #[test]
+    fn what_a_shortcut_is_called_is_learnt_of_keys_of_which_nothing_is_known() {
+        let mut keymap = Keymap::new();
+        assert!(keymap.guess(16, 'A'), "a French keyboard");
+        assert!(text(&keymap).contains("key <I16> { type = \"FOUR_LEVEL_ALPHABETIC\", [ a, A ] };"));
+        assert!(!keymap.guess(16, 'b'), "it is known");
+        assert!(!keymap.guess(30, 'a'), "as it was");
+        assert!(keymap.guess(84, '<'), "a key that has nothing");
+    }
+
+    #[test]
+    fn where_letters_are_not_latin_a_second_group_has_those() {
+        let mut keymap = Keymap::new();
+        assert!(keymap.learn(3, Level::Plain, 'é') && keymap.learn(39, Level::Plain, 'ö'));
+        assert!(!text(&keymap).contains("Group2"), "letters of Latin keyboards");
+        assert!(keymap.learn(46, Level::Plain, 'с'));
+        let text = text(&keymap);
+        let expected = "key <I46> { type[Group1] = \"FOUR_LEVEL_ALPHABETIC\", symbols[Group1] = [ U0441, \
+                        U0421 ], type[Group2] = \"FOUR_LEVEL_ALPHABETIC\", symbols[Group2] = [ c, C ] };";
+        assert!(text.contains(expected), "{text}");
+        assert!(text.contains("key <I47> { type = \"FOUR_LEVEL_ALPHABETIC\", [ v, V ] };"), "{text}");
     }
 
     #[test]

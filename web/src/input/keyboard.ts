@@ -11,7 +11,10 @@ import type { Input } from "../talk.js";
 import { evdev, placeOf } from "./keys.js";
 
 /** What is used of a `KeyboardEvent`. */
-export type KeyEvent = Pick<KeyboardEvent, "code" | "key" | "repeat" | "isComposing" | "timeStamp"> &
+export type KeyEvent = Pick<
+  KeyboardEvent,
+  "code" | "key" | "keyCode" | "repeat" | "isComposing" | "timeStamp"
+> &
   Modified;
 
 /** An event that says which modifiers are on; those of pointers do, too. */
@@ -33,6 +36,8 @@ export class Keyboard {
   #control: number | undefined;
   /** A dead key waits for the next one; the browser joins them. */
   #isDead = false;
+  /** The modifiers that were told last, if that is known. */
+  #modifiers: number | undefined;
 
   constructor(system: System, tell: (input: Input) => void) {
     this.#system = system;
@@ -41,7 +46,9 @@ export class Keyboard {
 
   down(event: KeyEvent): Outcome {
     const code = evdev(placeOf(event));
-    if (event.isComposing || event.key === "Process" || code === undefined) {
+    if (isComposed(event) || code === undefined) {
+      // It has become part of what is joined.
+      this.#isDead = false;
       return "left";
     }
     if (isExit(event)) {
@@ -54,12 +61,14 @@ export class Keyboard {
     }
     const modifier = modifierOf(event);
     const wasDead = this.#isDead;
-    this.#isDead = event.key === "Dead" || (wasDead && modifier !== undefined);
-    if (event.key === "Dead" || (wasDead && isCharacter(event.key))) {
+    // With these it is a shortcut, which browsers do not join.
+    const isDead = event.key === "Dead" && !this.#isShortcut(event);
+    this.#isDead = isDead || (wasDead && modifier !== undefined);
+    if (isDead || (wasDead && isCharacter(event.key) && !this.#isShortcut(event))) {
       return "left";
     }
     this.#forgetControl(event);
-    this.sync(event, modifier);
+    this.#releaseLost(event, modifier);
     // Its release was lost.
     this.#release(code, event);
     this.#key(code, event, true);
@@ -90,11 +99,13 @@ export class Keyboard {
     this.sync(event, modifierOf(event));
   }
 
-  /** Releases modifiers that went up unseen, as in another window; all but one of them that the event is about. */
+  /**
+   * Tells the modifiers, and releases those that went up unseen, as in another window; all but one of them that the
+   * event is about.
+   */
   sync(event: Modified, about?: string): void {
-    this.#releaseAll(event, (modifier) => {
-      return modifier !== undefined && modifier !== about && !event.getModifierState(modifier);
-    });
+    this.#releaseLost(event, about);
+    this.#tellModifiers(this.#bits(event, ""));
   }
 
   /** Keys go elsewhere from now on. */
@@ -102,6 +113,7 @@ export class Keyboard {
     this.#held.clear();
     this.#isDead = false;
     this.#control = undefined;
+    this.#modifiers = undefined;
     this.#tell({ kind: "blur" });
   }
 
@@ -110,9 +122,15 @@ export class Keyboard {
     const code = evdev(place);
     if (code !== undefined && !this.#held.has(code)) {
       for (const pressed of [true, false]) {
-        this.#tell({ kind: "key", code, level: 0, text: "", pressed, modifiers: 0 });
+        this.#tell({ kind: "key", code, level: 0, text: "", pressed });
       }
     }
+  }
+
+  #releaseLost(event: Modified, about: string | undefined): void {
+    this.#releaseAll(event, (modifier) => {
+      return modifier !== undefined && modifier !== about && !event.getModifierState(modifier);
+    });
   }
 
   #releaseAll(event: Modified, which: (modifier: string | undefined) => boolean): void {
@@ -131,11 +149,27 @@ export class Keyboard {
 
   #key(code: number, event: Modified & Partial<KeyEvent>, pressed: boolean): void {
     const text = pressed && isCharacter(event.key ?? "") && !isNumpad(event) ? (event.key ?? "") : "";
-    const modifiers = this.#modifiers(event, text);
-    this.#tell({ kind: "key", code, level: levelOf(modifiers, text), text, pressed, modifiers });
+    const bits = this.#bits(event, text);
+    this.#tellModifiers(bits);
+    this.#tell({ kind: "key", code, level: levelOf(bits, text), text, pressed });
   }
 
-  #modifiers(event: Modified, text: string): number {
+  #tellModifiers(bits: number): void {
+    if (bits !== this.#modifiers) {
+      this.#modifiers = bits;
+      this.#tell({ kind: "modifiers", bits });
+    }
+  }
+
+  /** Whether a key means no character. */
+  #isShortcut(event: Modified): boolean {
+    const isOn = (name: string) => event.getModifierState(name);
+    const isAlt = this.#system !== "mac" && isOn("Alt") && !isOn("AltGraph");
+    return isAlt || isOn("Meta") || (isOn("Control") && !isOn("AltGraph"));
+  }
+
+  /** The modifiers at an event that writes this text. */
+  #bits(event: Modified & Partial<KeyEvent>, text: string): number {
     let bits = 0;
     for (const [name, bit] of BITS) {
       bits |= event.getModifierState(name) ? bit : 0;
@@ -145,8 +179,13 @@ export class Keyboard {
       bits &= ~(CONTROL | ALT);
     }
     // What Option writes on a Mac is a level of the key, as AltGr's is elsewhere.
-    if (this.#system === "mac" && (bits & ALT) !== 0 && (bits & CONTROL) === 0 && text > "\x7e") {
+    if (this.#system === "mac" && (bits & (ALT | CONTROL | SUPER)) === ALT && text !== "") {
       bits = (bits & ~ALT) | ALTGR;
+    }
+    // Macs have no Num Lock, and Windows takes Shift back from these keys: what the key is, is what it says.
+    if (/^Numpad(\d|Decimal)$/.test(event.code ?? "") && event.key !== undefined) {
+      const isNumber = isCharacter(event.key) !== ((bits & SHIFT) !== 0);
+      bits = isNumber ? bits | NUM : bits & ~NUM;
     }
     return bits;
   }
@@ -177,6 +216,11 @@ function levelOf(modifiers: number, text: string): number {
   return (isShifted ? 1 : 0) + ((modifiers & ALTGR) !== 0 ? 2 : 0);
 }
 
+/** Whether an input method has it; on a Mac the first key of a word says so by its old number alone. */
+function isComposed({ isComposing, key, keyCode }: KeyEvent): boolean {
+  return isComposing || key === "Process" || keyCode === 229;
+}
+
 function isCharacter(key: string): boolean {
   return [...key].length === 1;
 }
@@ -197,7 +241,7 @@ function modifierOf({ key }: KeyEvent): string | undefined {
   return ["Shift", "Control", "Alt", "Meta", "AltGraph"].includes(key) ? key : undefined;
 }
 
-const [SHIFT, CAPS, CONTROL, ALT, ALTGR] = [1, 2, 4, 8, 128];
+const [SHIFT, CAPS, CONTROL, ALT, NUM, SUPER, ALTGR] = [1, 2, 4, 8, 16, 64, 128];
 
 /** The bits by which the viewer knows modifiers. */
 const BITS: readonly (readonly [string, number])[] = [
@@ -205,8 +249,8 @@ const BITS: readonly (readonly [string, number])[] = [
   ["CapsLock", CAPS],
   ["Control", CONTROL],
   ["Alt", ALT],
-  ["NumLock", 16],
-  ["Meta", 64],
+  ["NumLock", NUM],
+  ["Meta", SUPER],
   ["AltGraph", ALTGR],
 ];
 

@@ -8,8 +8,8 @@ use std::fmt::Write;
 use super::names::{self, Symbol};
 use super::other_case;
 
-/// The text of keys with these characters, by code, and those with names.
-pub(super) fn keymap(keys: impl Iterator<Item = (u32, Vec<Symbol>)>) -> String {
+/// The text of keys with these characters, by code, with a pair for their second group, and of those with names.
+pub(super) fn keymap(keys: impl Iterator<Item = (u32, Vec<Symbol>, Option<(char, char)>)>) -> String {
     let mut symbols = String::new();
     let mut codes = String::new();
     for (code, name) in names::named() {
@@ -17,20 +17,41 @@ pub(super) fn keymap(keys: impl Iterator<Item = (u32, Vec<Symbol>)>) -> String {
         let kind = if name.contains("KP_") && name.contains(',') { "KEYPAD" } else { kind_of(name) };
         line(&mut symbols, code, kind, name);
     }
-    for (code, levels) in keys {
+    for (code, levels, second) in keys {
         declare(&mut codes, code);
-        let kind = match levels[..] {
-            [_] => "ONE_LEVEL",
-            [Symbol(lower), Symbol(upper), ..] if other_case(lower) == Some(upper) => "FOUR_LEVEL_ALPHABETIC",
-            _ => "FOUR_LEVEL",
-        };
-        let levels: Vec<String> = levels.iter().map(Symbol::to_string).collect();
-        line(&mut symbols, code, kind, &levels.join(", "));
+        match second.map(|(plain, shift)| [Symbol(plain), Symbol(shift)]) {
+            None => line(&mut symbols, code, kind_of_levels(&levels), &list(&levels)),
+            Some(second) => groups(&mut symbols, code, [&levels, &second]),
+        }
     }
     format!(
         "xkb_keymap {{\nxkb_keycodes \"page\" {{\nminimum = 8;\nmaximum = 255;\n{codes}}};\n{TYPES}{COMPATIBILITY}\
          xkb_symbols \"page\" {{\n{symbols}{MODIFIERS}}};\n}};\n"
     )
+}
+
+fn kind_of_levels(levels: &[Symbol]) -> &'static str {
+    match *levels {
+        [_] => "ONE_LEVEL",
+        [Symbol(lower), Symbol(upper), ..] if other_case(lower) == Some(upper) => "FOUR_LEVEL_ALPHABETIC",
+        _ => "FOUR_LEVEL",
+    }
+}
+
+fn list(levels: &[Symbol]) -> String {
+    levels.iter().map(Symbol::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn groups(symbols: &mut String, code: u32, [first, second]: [&[Symbol]; 2]) {
+    let _ = writeln!(
+        symbols,
+        "key <I{code}> {{ type[Group1] = \"{}\", symbols[Group1] = [ {} ], type[Group2] = \"{}\", symbols[Group2] = \
+         [ {} ] }};",
+        kind_of_levels(first),
+        list(first),
+        kind_of_levels(second),
+        list(second)
+    );
 }
 
 fn kind_of(name: &str) -> &'static str {
