@@ -136,10 +136,23 @@ export function resolution(window: Window): number {
   return Math.min(own === undefined ? 1 : scale(own), most);
 }
 
+/** The same of all windows together, by their keys: they have {@link ALL_PIXELS} to share. */
+export function resolutions(windows: readonly Window[]): Map<string, number> {
+  const own = windows.map((window) => {
+    const [{ width, height }, by] = [extent(window), resolution(window)];
+    return { key: window.key, by, pixels: Math.max(width * by, 1) * Math.max(height * by, 1) };
+  });
+  const taken = own.reduce((sum, { pixels }) => sum + pixels, 0);
+  const less = Math.sqrt(Math.min(ALL_PIXELS / Math.max(taken, 1), 1));
+  return new Map(own.map(({ key, by }) => [key, by * less]));
+}
+
 /** Browsers have no larger canvases. */
 const MOST_SIDE = 16_384;
 /** Of the canvas of a window: 256 MiB. */
 const MOST_PIXELS = 2 ** 26;
+/** Of the canvases of all windows: 512 MiB. */
+const ALL_PIXELS = 2 ** 27;
 
 function name(surface: Surface): string {
   return `${surface.program}/${surface.high >>> 0}/${surface.low >>> 0}`;

@@ -49,6 +49,7 @@ class Page {
     });
     this.#hands = link.control ? this.#work() : undefined;
     toggles(this.#hands);
+    this.#keepFocus();
     // Browsers keep Ctrl+W for themselves, which many mean for a shell; the link does not work again.
     addEventListener("beforeunload", (event) => {
       if (link.control && this.#board.state === "shown") {
@@ -66,7 +67,13 @@ class Page {
       return this.#board.setState("insecure");
     }
     this.#board.setState("connecting");
-    const module = await fetch("viewer.wasm").then((answer) => answer.arrayBuffer());
+    const module = await fetch("viewer.wasm").then(
+      (answer) => answer.arrayBuffer(),
+      () => undefined,
+    );
+    if (module === undefined) {
+      return this.#board.setState("broken");
+    }
     const worker = new Worker("worker.js", { type: "module" });
     this.#worker = worker;
     worker.onmessage = ({ data }: MessageEvent<News>) => this.#hear(data);
@@ -84,6 +91,14 @@ class Page {
     const order = (input: Input) => this.#order({ kind: "input", input });
     const exit = () => this.#tabs.focus() || element("full").focus();
     return new Hands(this.#windows, element("windows"), area, order, exit);
+  }
+
+  /** Who clicks beside the windows goes on typing into them. */
+  #keepFocus(): void {
+    for (const place of this.#hands ? [element("bar"), element("toast")] : []) {
+      place.addEventListener("mousedown", (event) => event.preventDefault());
+    }
+    element("dismiss").addEventListener("click", () => this.#hands?.focus());
   }
 
   #hear(news: News): void {

@@ -4,7 +4,7 @@
  * Invariant: the canvas of a window shows one state of it, never a part of the next.
  */
 
-import { extent, type Matrix, type Part, place, readDrawing, resolution, type Window } from "./drawing.js";
+import { extent, type Matrix, type Part, place, readDrawing, resolutions, type Window } from "./drawing.js";
 import type { Look } from "./talk.js";
 import type { Rect, Viewer } from "./viewer.js";
 
@@ -72,12 +72,14 @@ export class Painter {
       this.#painted.delete(key);
       this.#frame.gone(key);
     }
+    const scales = resolutions(windows);
     for (const window of windows) {
       const isNew = window.parts.map((part) => this.#paintSurface(part)).includes(true);
       this.#tell(window);
-      const shown = JSON.stringify(window.parts);
+      const by = scales.get(window.key) ?? 1;
+      const shown = JSON.stringify([by, window.parts]);
       if (isNew || this.#painted.get(window.key) !== shown) {
-        this.#paintWindow(window, shown);
+        this.#paintWindow(window, by, shown);
       }
     }
     this.#viewer.onFrame();
@@ -115,14 +117,13 @@ export class Painter {
     return news.length > 0;
   }
 
-  #paintWindow(window: Window, shows: string): void {
+  #paintWindow(window: Window, by: number, shows: string): void {
     const canvas = this.#canvases.get(window.key);
     const context = canvas?.getContext("2d");
     if (!canvas || !context) {
       return;
     }
     const shown = extent(window);
-    const by = resolution(window);
     const [width, height] = [side(shown.width * by), side(shown.height * by)];
     // Setting a size clears.
     if (canvas.width !== width || canvas.height !== height) {

@@ -1,5 +1,14 @@
 import { expect, test } from "vitest";
-import { extent, type Part, place, readCursor, readDrawing, resolution, scale } from "../src/drawing.js";
+import {
+  extent,
+  type Part,
+  place,
+  readCursor,
+  readDrawing,
+  resolution,
+  resolutions,
+  scale,
+} from "../src/drawing.js";
 import { tiles } from "../src/painter.js";
 
 const PART: Part = {
@@ -78,8 +87,7 @@ test("tiles cover a part, and none is large", () => {
 });
 
 test("regression: a part far outside makes no canvas of a gigabyte", () => {
-  const { key, surface } = PART;
-  const window = { key, surface, parent: undefined, title: "", kind: "", geometry: PART.at, parts: [PART] };
+  const window = windowOf(PART.key);
   expect(resolution(window)).toBe(1);
   const far = { ...PART, key: "1/0/9", at: { x: 1_000_000, y: 1_000_000, width: 4, height: 2 } };
   const { width, height } = extent({ ...window, parts: [PART, far] });
@@ -87,3 +95,20 @@ test("regression: a part far outside makes no canvas of a gigabyte", () => {
   expect(width * by).toBeLessThanOrEqual(16_384);
   expect(width * by * height * by).toBeLessThanOrEqual(2 ** 26 + 1);
 });
+
+test("windows share the pixels that there are for all", () => {
+  const far: Part = { ...PART, key: "2/0/7", at: { x: 7000, y: 7000, width: 1000, height: 1000 } };
+  const large = (key: string) => ({ ...windowOf(key), parts: [PART, far] });
+  const few = [large("1/0/1"), large("1/0/2")];
+  expect([...resolutions(few).values()]).toEqual([1, 1]);
+  const many = Array.from({ length: 50 }, (_, at) => large(`1/0/${at}`));
+  const pixels = [...resolutions(many).values()].reduce((sum, by) => sum + (8000 * by) ** 2, 0);
+  expect(pixels).toBeLessThan(2 ** 27 + 1);
+  expect([...resolutions([]).values()]).toEqual([]);
+});
+
+/** A window with one part. */
+function windowOf(key: string) {
+  const { surface } = PART;
+  return { key, surface, parent: undefined, title: "", kind: "", geometry: PART.at, parts: [PART] };
+}
