@@ -11,7 +11,7 @@ use wayferry_congestion::{MTU_MAX, STREAM_WINDOW};
 
 use super::error::SetupError;
 use super::meter::Meter;
-use super::standing::{STRANGER_STREAMS, STRANGER_WINDOW};
+use super::standing::{REQUESTS, STRANGER_STREAMS, STRANGER_WINDOW};
 use crate::http3::CRITICAL;
 
 /// What decides how much is sent when.
@@ -133,7 +133,7 @@ impl Options {
         tls: rustls::ServerConfig,
         meter: &Arc<Meter>,
     ) -> Result<Arc<ServerConfig>, SetupError> {
-        self.stranger(base, tls, meter, (STRANGER_STREAMS + CRITICAL, 1))
+        self.stranger(base, tls, meter, (STRANGER_STREAMS + CRITICAL, REQUESTS))
     }
 
     fn stranger(

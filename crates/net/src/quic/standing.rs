@@ -24,6 +24,8 @@ pub(super) struct Standing {
     said: AtomicU64,
     /// Streams that it may have open at once when it is welcome.
     streams: u32,
+    /// It is a browser, which speaks HTTP/3.
+    is_page: bool,
     /// Its tickets, which count when it is welcome.
     returns: Option<Arc<Returns>>,
 }
@@ -31,19 +33,33 @@ pub(super) struct Standing {
 impl Standing {
     /// Of an app side, whose handshake is complete before anything else happens.
     pub(super) fn of_app(streams: u32) -> Self {
-        Self { proven: true.into(), welcome: true.into(), said: 0.into(), streams, returns: None }
+        Self {
+            proven: true.into(),
+            welcome: true.into(),
+            said: 0.into(),
+            streams,
+            is_page: false,
+            returns: None,
+        }
     }
 
     /// Of a peer that came to a listener.
     pub(super) fn of_stranger(streams: u32, returns: Arc<Returns>) -> Self {
         let returns = Some(returns);
-        Self { proven: false.into(), welcome: false.into(), said: 0.into(), streams, returns }
+        Self { proven: false.into(), welcome: false.into(), said: 0.into(), streams, is_page: false, returns }
     }
 
     /// Of a page that came to a listener, beside whose streams HTTP/3 has some of its own.
     pub(super) fn of_page(streams: u32) -> Self {
         let streams = streams.saturating_add(CRITICAL);
-        Self { proven: false.into(), welcome: false.into(), said: 0.into(), streams, returns: None }
+        Self {
+            proven: false.into(),
+            welcome: false.into(),
+            said: 0.into(),
+            streams,
+            is_page: true,
+            returns: None,
+        }
     }
 
     /// Whether the end of the connection can only be the peer's doing, or this side's.
@@ -78,6 +94,11 @@ impl Standing {
         }
         connection.set_receive_window(if self.is_proven() { CONNECTION_WINDOW } else { EARLY_WINDOW });
         connection.set_max_concurrent_uni_streams(self.streams.into());
+        if self.is_page {
+            // It opens no further one. But Firefox 153 opens the streams that waited for room when it may ask for more,
+            // and never when it may open more of theirs.
+            connection.set_max_concurrent_bi_streams((REQUESTS + 1).into());
+        }
     }
 
     /// The peer said something.
@@ -95,6 +116,9 @@ impl Standing {
 
 /// Bytes that a stranger may have on the way.
 pub(super) const STRANGER_WINDOW: VarInt = VarInt::from_u32(4 << 10);
+
+/// Streams that a page asks on: for the session.
+pub(super) const REQUESTS: u32 = 1;
 
 /// Streams that a stranger may open: the session's first.
 pub(super) const STRANGER_STREAMS: u32 = 1;
