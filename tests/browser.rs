@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::programs::FOOT;
-use crate::rig::{Chromium, Compositor, PATIENCE, Session, Sway, poll, until};
+use crate::rig::{Chromium, Compositor, Firefox, PATIENCE, Session, Sway, poll, until};
 use crate::sessions::manage;
 
 #[test]
@@ -89,6 +89,29 @@ fn a_link_that_was_used_or_is_none_says_so() {
     assert!(told.as_str().is_some_and(|told| told.contains("another one")), "{told}");
     let elsewhere = crate::rig::Home::new();
     state(&mut Chromium::open(&elsewhere, &format!("{origin}/#wf1:nonsense")), "no link");
+}
+
+#[test]
+#[ignore = "needs Firefox ESR, and the page that `scripts/build-page` builds"]
+fn firefox_shows_a_program_and_types_into_it() {
+    let sway = Sway::start();
+    let mut session = Session::start(&sway);
+    let mut foot = session.launch("foot").args(["sh", "-c", LISTENER]).start();
+    sway.window("foot", |_| true);
+    let mut firefox = Firefox::open(session.home(), &control_link(&session, &serve()));
+    let before = poll(PATIENCE, || {
+        let front = firefox.evaluate("document.activeElement.id");
+        (front == json!("field")).then(|| firefox.canvas())?
+    });
+    let told = firefox.evaluate("[document.documentElement.dataset.state, document.body.innerText]");
+    let before = before.unwrap_or_else(|| panic!("no window in front: {told}"));
+    firefox.press("hi é");
+    until("what was typed to be shown", || (firefox.canvas()? != before).then_some(()));
+    firefox.press("\u{e006}");
+    let heard = session.home().read_when("heard", |heard| heard.ends_with(b"\n"));
+    assert_eq!(String::from_utf8_lossy(&heard), "hi é\n");
+    foot.must_run();
+    session.host.must_run();
 }
 
 fn state(chromium: &mut Chromium, state: &str) {

@@ -54,14 +54,7 @@ impl Chromium {
 
     /// What a canvas of the page shows, once it has a size.
     pub(crate) fn canvas(&mut self) -> Option<Picture> {
-        let shown = self.evaluate(READ_CANVAS);
-        let mut parts = shown.as_str()?.splitn(3, ' ');
-        let mut number = || parts.next()?.parse::<usize>().ok();
-        let (width, height) = (number()?, number()?);
-        let digits = parts.next()?.as_bytes();
-        let digit = |digit: u8| (digit as char).to_digit(16).expect("a digit") as u8;
-        let pixels = digits.chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect();
-        Some(Picture::of(width, height, pixels))
+        read_canvas(&self.evaluate(READ_CANVAS))
     }
 
     /// Presses and releases a key, by the name of its place and by what it writes or does.
@@ -130,6 +123,17 @@ impl Chromium {
     }
 }
 
+/// The picture that [`READ_CANVAS`] tells, once there is one.
+pub(super) fn read_canvas(shown: &Value) -> Option<Picture> {
+    let mut parts = shown.as_str()?.splitn(3, ' ');
+    let mut number = || parts.next()?.parse::<usize>().ok();
+    let (width, height) = (number()?, number()?);
+    let digits = parts.next()?.as_bytes();
+    let digit = |digit: u8| (digit as char).to_digit(16).expect("a digit") as u8;
+    let pixels = digits.chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect();
+    Some(Picture::of(width, height, pixels))
+}
+
 /// A pipe with a name, open at both ends, so that no end waits for the other to be opened.
 fn pipe(home: &Home, name: &str) -> File {
     let path = home.file(name);
@@ -151,7 +155,7 @@ const FLAGS: [&str; 9] = [
 ];
 
 /// Width, height and pixels in hexadecimal digits of the first canvas.
-const READ_CANVAS: &str = r#"(() => {
+pub(super) const READ_CANVAS: &str = r#"(() => {
     const canvas = document.querySelector("canvas");
     if (!canvas || canvas.width * canvas.height === 0) return null;
     const copy = new OffscreenCanvas(canvas.width, canvas.height);

@@ -7,6 +7,7 @@
 mod chromium;
 mod device;
 mod ferry;
+mod firefox;
 mod home;
 mod input_method;
 mod keyboard;
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use chromium::Chromium;
 pub(crate) use ferry::{Halves, Pair, Session, attach, attach_to, free_address, host, sockets};
+pub(crate) use firefox::Firefox;
 pub(crate) use home::{Home, processes, unprivileged};
 pub(crate) use input_method::InputMethod;
 pub(crate) use keyboard::Keyboard;

@@ -40,7 +40,8 @@ export class Painter {
   readonly #frame: Frame;
   readonly #surfaces = new Map<string, OffscreenCanvas>();
   readonly #looks = new Map<string, string>();
-  readonly #canvases = new Map<string, Canvas>();
+  /** Of windows; a context is asked for once, for Firefox refuses it when the page has read the canvas. */
+  readonly #canvases = new Map<string, { readonly canvas: Canvas; readonly context: Context }>();
   /** What each canvas of a window shows, but for pixels. */
   readonly #painted = new Map<string, string>();
 
@@ -51,8 +52,9 @@ export class Painter {
 
   /** A window is painted here from now on. */
   setCanvas(key: string, canvas: Canvas): void {
-    if (this.#looks.has(key)) {
-      this.#canvases.set(key, canvas);
+    const context = canvas.getContext("2d");
+    if (this.#looks.has(key) && context !== null) {
+      this.#canvases.set(key, { canvas, context });
       this.#painted.delete(key);
     }
   }
@@ -118,11 +120,11 @@ export class Painter {
   }
 
   #paintWindow(window: Window, by: number, shows: string): void {
-    const canvas = this.#canvases.get(window.key);
-    const context = canvas?.getContext("2d");
-    if (!canvas || !context) {
+    const onto = this.#canvases.get(window.key);
+    if (onto === undefined) {
       return;
     }
+    const { canvas, context } = onto;
     const shown = extent(window);
     const [width, height] = [side(shown.width * by), side(shown.height * by)];
     // Setting a size clears.

@@ -207,7 +207,9 @@ impl Keyboard {
         // Browsers say what a shortcut is called, but Alt may write something.
         match self.modifiers & (modifier::CONTROL | modifier::ALT | modifier::SUPER) {
             0 => self.keymap.learn(key.code, key.level, character),
-            on if on & modifier::ALT == 0 && character.is_alphabetic() => self.keymap.guess(key.code, character),
+            on if on & modifier::ALT == 0 && character.is_alphabetic() => {
+                self.keymap.guess(key.code, character)
+            }
             _ => false,
         }
     }
