@@ -8,11 +8,13 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
 use rustix::event::PollFlags;
 use wayferry_pixels::{Encoder, Workspace};
+use wayferry_proto::admission::LinkId;
 use wayferry_proto::{
     Candidate, Capabilities, ChannelId, CloseReason, ConnectionId, Control, Event, Header, Limits, Secret,
     Time,
@@ -73,6 +75,8 @@ impl Part for Views {
 /// A viewer.
 struct Viewer {
     link: Link,
+    /// By which link it came, if by one.
+    by: Option<LinkId>,
     since: Time,
     /// It has left for good, or broke the rules.
     leaves: bool,
@@ -134,8 +138,8 @@ impl Views {
         self.viewers.len() >= MAX_VIEWS
     }
 
-    /// A viewer was let in; one that comes again is told everything anew.
-    pub(super) fn take(&mut self, now: Time, candidate: Candidate<Link>) {
+    /// A viewer was let in, by a link if it says so; one that comes again is told everything anew.
+    pub(super) fn take(&mut self, now: Time, candidate: Candidate<Link>, by: Option<LinkId>) {
         if let Some(peer) = candidate.peer() {
             if self.viewers.iter().any(|viewer| viewer.link.session.is_late(peer)) {
                 return;
@@ -159,6 +163,7 @@ impl Views {
         let (programs, past) = (BTreeMap::new(), Counts::default());
         self.viewers.push(Viewer {
             link,
+            by,
             since: now,
             leaves: false,
             desk: None,
@@ -263,6 +268,23 @@ impl Views {
         self.drop_those(|_| true);
     }
 
+    /// Sends those away who came by that link, or by any. Says whether there were any.
+    pub(super) fn dismiss_guests(&mut self, now: Time, which: Option<LinkId>) -> bool {
+        let came = |viewer: &Viewer| viewer.by.is_some_and(|id| which.is_none_or(|which| which == id));
+        let before = self.count();
+        for viewer in self.viewers.iter_mut().filter(|viewer| came(viewer)) {
+            viewer.link.session.close(CloseReason::Done);
+            viewer.link.transmit(now);
+        }
+        self.drop_those(came);
+        self.count() < before
+    }
+
+    /// Those who came by links, by which, and from where.
+    pub(super) fn guests(&self) -> impl Iterator<Item = (LinkId, Option<SocketAddr>)> {
+        self.viewers.iter().filter_map(|viewer| Some((viewer.by?, viewer.link.from())))
+    }
+
     /// When there is something to do although nothing comes.
     fn next_timeout(&self, now: Time) -> Option<Time> {
         let mut deadline = None;
@@ -285,7 +307,11 @@ impl Views {
     pub(super) fn viewers(&self, now: Time) -> Vec<ViewerInfo> {
         let viewers = self.viewers.iter();
         viewers
-            .map(|viewer| ViewerInfo { from: viewer.link.from(), since: now.since(viewer.since) })
+            .map(|viewer| ViewerInfo {
+                from: viewer.link.from(),
+                since: now.since(viewer.since),
+                link: viewer.by.map(u32::from),
+            })
             .collect()
     }
 
