@@ -43,6 +43,8 @@ pub enum Request {
     Detach,
     /// Sends all viewers away.
     DetachViews,
+    /// Sends the viewer with this number away.
+    DetachView(u32),
     /// Ends the session.
     Stop,
     /// To have this address opened beside the display. It has no white space.
@@ -200,6 +202,7 @@ impl Word for Request {
             Self::RevokeLinks(Some(id)) => format!("share --revoke {id}"),
             Self::Detach => "detach".into(),
             Self::DetachViews => "detach --views".into(),
+            Self::DetachView(number) => format!("detach --view {number}"),
             Self::Stop => "stop".into(),
             Self::OpenUrl(url) => format!("open {url}"),
             Self::Send { size, name } => format!("send {size} {}", one_word(name)),
@@ -223,6 +226,7 @@ impl Word for Request {
             ["share", ref options @ ..] => share(options),
             ["detach"] => Some(Self::Detach),
             ["detach", "--views"] => Some(Self::DetachViews),
+            ["detach", "--view", number] => Some(Self::DetachView(number.parse().ok()?)),
             ["stop"] => Some(Self::Stop),
             ["open", url] if !url.is_empty() => Some(Self::OpenUrl(url.to_owned())),
             ["send", size, name] => Some(Self::Send { size: size.parse().ok()?, name: words_of(name)? }),
@@ -426,6 +430,7 @@ mod tests {
             Request::RevokeLinks("3".parse().ok()),
             Request::Detach,
             Request::DetachViews,
+            Request::DetachView(4),
             Request::Stop,
             Request::OpenUrl("https://example.org/?a=b".into()),
             Request::Send { size: u64::MAX, name: "a b\n\u{202e}.pdf".into() },
@@ -487,6 +492,8 @@ mod tests {
             b"share --revoke all\n",
             b"share --origin http://localhost:8000 --origin http://localhost:8000\n",
             b"detach --all\n",
+            b"detach --view\n",
+            b"detach --view -1\n",
             b"open \n",
             b"open a b\n",
             b"send 1\n",

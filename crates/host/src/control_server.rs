@@ -41,6 +41,8 @@ pub enum Call {
     Detach(OwnedFd),
     /// The viewers are to leave.
     DetachViews(OwnedFd),
+    /// The viewer with this number is to leave.
+    DetachView(u32, OwnedFd),
     /// The links that are good are wanted here, with who came by which.
     Links(OwnedFd),
     /// Who came by a link that was revoked is to leave; none of them can come again.
@@ -302,7 +304,9 @@ impl ControlServer {
                     answer(&visitor.socket, &Answer::Done);
                     Ok(None)
                 }
-                Some(Request::Info | Request::Detach | Request::DetachViews) => Ok(None),
+                Some(Request::Info | Request::Detach | Request::DetachViews | Request::DetachView(_)) => {
+                    Ok(None)
+                }
                 Some(Request::Links | Request::RevokeLinks(_)) => Ok(None),
                 Some(Request::Stop | Request::OpenUrl(_) | Request::Send { .. }) => Ok(None),
                 Some(Request::Fetch(_)) => Err("a display alone fetches files".into()),
@@ -367,6 +371,7 @@ impl ControlServer {
                     self.admission.revoke_view_links(now);
                     Fate::Calls(Call::DetachViews(visitor.socket))
                 }
+                Some(Request::DetachView(number)) => Fate::Calls(Call::DetachView(number, visitor.socket)),
                 Some(Request::Links) => Fate::Calls(Call::Links(visitor.socket)),
                 Some(Request::RevokeLinks(which)) => {
                     // At once: who is judged after this in the same turn is refused.

@@ -66,8 +66,12 @@ struct Views {
 }
 
 /// A viewer.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ViewerInfo {
+    /// By this its user calls it.
+    pub id: u32,
+    /// What it says that it is.
+    pub software: Option<String>,
     /// Where it came from over QUIC; `None` if it came another way.
     pub from: Option<SocketAddr>,
     /// For how long.
@@ -292,6 +296,8 @@ const MAX_SURFACES: usize = 100;
 
 fn viewer(viewer: &ViewerInfo) -> Value {
     json!({
+        "id": viewer.id,
+        "software": viewer.software,
         "from": viewer.from.map(|from| from.to_string()),
         "seconds": viewer.since.as_secs(),
         "link": viewer.link,
@@ -458,8 +464,13 @@ mod tests {
     fn what_is_known_is_announced() {
         let document = sample().with_place(Some("foot"), State::Attached, Duration::from_millis(7_900));
         let from = [Some(SocketAddr::from(([192, 0, 2, 7], 5))), None];
-        let viewers =
-            from.map(|from| ViewerInfo { from, since: Duration::from_millis(2_500), link: from.map(|_| 3) });
+        let viewers = from.map(|from| ViewerInfo {
+            id: 7,
+            software: from.map(|_| "a browser".to_owned()),
+            from,
+            since: Duration::from_millis(2_500),
+            link: from.map(|_| 3),
+        });
         let document = document
             .with_link("4".parse().ok())
             .with_views(viewers.to_vec(), (Counts { own: 3, shared: 400 }, 65_536));
@@ -472,8 +483,10 @@ mod tests {
         for (name, value) in kept.into_iter().chain(views).chain(updates) {
             assert_eq!(object.remove(name), Some(json!(value)), "{name}");
         }
-        let viewers = json!([{ "from": "192.0.2.7:5", "seconds": 2, "link": 3 },
-            { "from": null, "seconds": 2, "link": null }]);
+        let viewers = json!([
+            { "id": 7, "software": "a browser", "from": "192.0.2.7:5", "seconds": 2, "link": 3 },
+            { "id": 7, "software": null, "from": null, "seconds": 2, "link": null },
+        ]);
         assert_eq!(object.remove("viewers"), Some(viewers));
         assert_eq!(object.remove("sound"), Some(sound()));
         assert_eq!(object.remove("microphone"), Some(microphone()));

@@ -46,10 +46,20 @@ impl AppSide<'_> {
                         if none { Answer::Not("the session has no viewers".into()) } else { Answer::Done };
                     answer(&socket, &word);
                 }
+                Call::DetachView(number, socket) => {
+                    let sent_away = self.views.dismiss_one(now, number);
+                    let there = sent_away.is_some();
+                    if let (Some(incarnation), Some(server)) = (sent_away.flatten(), &mut self.control_server)
+                    {
+                        server.admission().forget_viewer(incarnation);
+                    }
+                    let none = || Answer::Not(format!("the session has no viewer {number}"));
+                    answer(&socket, &if there { Answer::Done } else { none() });
+                }
                 Call::Links(socket) => answer(&socket, &Answer::Links(self.links(now))),
                 Call::LinksRevoked(revoked, socket) => {
-                    let any = self.send_guests_away(now, revoked) || revoked.any;
-                    answer(&socket, &if any { Answer::Done } else { Answer::Not(NO_LINK.into()) });
+                    self.send_guests_away(now, revoked);
+                    answer(&socket, &if revoked.any { Answer::Done } else { Answer::Not(NO_LINK.into()) });
                 }
                 Call::Stop(socket) => {
                     self.ending.stopped = Some(0);

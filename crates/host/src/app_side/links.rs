@@ -48,10 +48,12 @@ impl AppSide<'_> {
         active.into_iter().chain(views)
     }
 
-    /// Who came by a link that was revoked is sent away. Says whether any was here.
-    pub(super) fn send_guests_away(&mut self, now: Time, revoked: LinksRevoked) -> bool {
-        let viewed = self.views.dismiss_guests(now, revoked.which);
-        (revoked.active && self.send_display_away(now)) || viewed
+    /// Who came by a link that was revoked is sent away.
+    pub(super) fn send_guests_away(&mut self, now: Time, revoked: LinksRevoked) {
+        self.views.dismiss_guests(now, revoked.which);
+        if revoked.active {
+            self.send_guest_away(now);
+        }
     }
 }
 

@@ -261,25 +261,27 @@ impl<C: Copy + Eq> Secrets<C> {
     /// Lets a display in if what it shows is good now, and as what; it may come again as that. With the certificate of
     /// one that cannot come again for it, as [`Self::forget_active`] gives it.
     pub(super) fn admit(&mut self, shown: &Credentials<C>, now: Time) -> Option<(Entry, Option<C>)> {
-        let spends = shown.key.and_then(|key| self.opens(key, now));
-        let entry = spends.map(|(entry, _)| entry).or_else(|| self.entry_of(shown.incarnation))?;
+        let opens = shown.key.and_then(|key| Some((key, self.entry_by(key, now)?)));
+        let known = self.entry_of(shown.incarnation);
+        let entry = opens.map(|(_, entry)| entry).or(known)?;
         // A page by a link for viewing has to say that it only views: it asks for nothing that it would not be given.
         if (entry.role, shown.wish) == (Role::View, Role::Active) && entry.link.is_some() {
             return None;
         }
         let role = if shown.wish == Role::View { Role::View } else { entry.role };
         let entry = Entry { role, ..entry };
-        // Known as both, it would be forgotten as one of them, and come again as the other.
-        let is_active = self.active.as_ref().is_some_and(|active| active.shows(shown.incarnation));
-        if role == Role::View && is_active {
+        // Known as both, it would be forgotten as one of them, and come again as the other; and no link makes a viewer
+        // the display.
+        let is_other = known.is_some_and(|known| known.role != role);
+        if is_other && (role == Role::View || entry.link.is_some()) {
             return None;
         }
-        match spends.map(|(_, good)| good) {
+        match opens.map(|(key, _)| key) {
             // It is good no more.
-            Some(Good::Given(index)) => drop(self.given.remove(index)),
+            Some(Key::Given(secret)) => self.given.retain(|given| given.secret != secret),
             // The same display on two ways at once is one.
-            Some(Good::Link(id)) if !self.came_by(id, shown.incarnation) => self.links.spend(id),
-            Some(Good::Link(_)) | None => {}
+            Some(Key::Link(id)) if known.and_then(|known| known.link) != Some(id) => self.links.spend(id),
+            Some(Key::Link(_)) | None => {}
         }
         let Entry { link, .. } = entry;
         let known = Known { incarnation: shown.incarnation, certificate: shown.certificate, link };
@@ -299,23 +301,18 @@ impl<C: Copy + Eq> Secrets<C> {
         gone.and_then(|gone| self.forget(&gone))
     }
 
-    /// What a key that is good now is good for.
-    fn opens(&self, key: Key, now: Time) -> Option<(Entry, Good)> {
+    /// As what this lets in, if it is good now.
+    fn entry_by(&self, key: Key, now: Time) -> Option<Entry> {
         match key {
             Key::Given(shown) => {
-                let good = |given: &Given<C>| given.secret == shown && given.is_good(now);
-                let index = self.given.iter().position(good)?;
-                Some((self.given[index].role.into(), Good::Given(index)))
+                let given = self.given.iter().find(|given| given.secret == shown && given.is_good(now))?;
+                Some(given.role.into())
             }
             Key::Link(id) => {
                 let link = self.links.good(now).find(|link| link.id == id)?;
-                Some((Entry { role: link.role, link: Some(id) }, Good::Link(id)))
+                Some(Entry { role: link.role, link: Some(id) })
             }
         }
-    }
-
-    fn came_by(&self, link: LinkId, incarnation: Option<Secret>) -> bool {
-        self.known().any(|known| known.shows(incarnation) && known.link == Some(link))
     }
 
     /// As what a display comes again.
@@ -326,14 +323,6 @@ impl<C: Copy + Eq> Secrets<C> {
         let active = self.active.as_ref().filter(|active| active.shows(incarnation))?;
         Some(Entry { role: Role::Active, link: active.link })
     }
-}
-
-/// What a display may come in by.
-#[derive(Debug, Clone, Copy)]
-enum Good {
-    /// The secret at this place.
-    Given(usize),
-    Link(LinkId),
 }
 
 /// Secrets that are good at once; the oldest is forgotten first.
@@ -514,8 +503,7 @@ mod tests {
             let Some(told) = told else { return self.again(run, wish) };
             let role = if wish == Role::View { Role::View } else { told.role };
             let more = (told.role, wish) == (Role::View, Role::Active);
-            let is_active = self.known.iter().any(|(other, role, _)| (*other, *role) == (run, Role::Active));
-            if more || role == Role::View && is_active {
+            if more || self.known.iter().any(|(other, known, _)| *other == run && *known != role) {
                 return None;
             }
             let id = told.id;
@@ -524,9 +512,7 @@ mod tests {
         }
 
         fn again(&mut self, run: u8, wish: Role) -> Option<Role> {
-            let viewer = |(other, role, _): &&(u8, Role, LinkId)| (*other, *role) == (run, Role::View);
-            let any = |(other, ..): &&(u8, Role, LinkId)| *other == run;
-            let &(_, role, id) = self.known.iter().find(viewer).or_else(|| self.known.iter().find(any))?;
+            let &(_, role, id) = self.known.iter().find(|(other, ..)| *other == run)?;
             if role == wish { self.remember(run, role, id) } else { None }
         }
 
