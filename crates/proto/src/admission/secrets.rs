@@ -403,6 +403,23 @@ mod tests {
         assert_eq!(secrets.admit(&shown(None, 9), Time::ZERO), None);
     }
 
+    #[test]
+    fn no_link_makes_a_viewer_the_display_or_lets_one_type() {
+        let mut secrets = secrets();
+        let mut make = |role, byte| secrets.link(role, Digest([byte; 32]), (LATER, 8), Time::ZERO);
+        let (view, control) =
+            (make(Role::View, 1).expect("a place"), make(Role::Active, 2).expect("a place"));
+        let by = |link, run, wish| Credentials { key: Some(Key::Link(link)), wish, ..shown(None, run) };
+        let mut come = |shown| secrets.admit(&shown, Time::ZERO).map(|(entry, _)| entry.role);
+        assert_eq!(come(by(view, 1, Role::Active)), None, "it says that it would type");
+        assert_eq!(come(by(view, 1, Role::View)), Some(Role::View));
+        assert_eq!(come(by(control, 1, Role::Active)), None, "it is known as a viewer");
+        assert_eq!(come(by(control, 2, Role::View)), Some(Role::View), "it asks for less");
+        assert_eq!(come(shown(None, 2)), None, "and comes again as no more");
+        assert_eq!(come(by(control, 3, Role::Active)), Some(Role::Active));
+        assert_eq!(come(by(view, 3, Role::View)), None, "it is known as the display");
+    }
+
     /// It came while the secret was good, and said nothing for a while.
     #[test]
     fn regression_a_secret_is_good_after_it_has_expired() {
