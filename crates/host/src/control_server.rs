@@ -405,8 +405,8 @@ impl ControlServer {
 fn share(admission: &mut Admission, wanted: Share, secret: Secret, now: Time) -> Result<NewLink, String> {
     let Share { control, good_for, page, reached } = wanted;
     let (role, life, most, uses) = match control {
-        true => (Role::Active, CONTROL_LIFE, CONTROL_LIFE_LONGEST, 1),
-        false => (Role::View, VIEW_LIFE, VIEW_LIFE_LONGEST, VIEW_USES),
+        true => (Role::Active, CONTROL_LIFE, CONTROL_LIFE_MAX, 1),
+        false => (Role::View, VIEW_LIFE, VIEW_LIFE_MAX, VIEW_USES_MAX),
     };
     let good_for = good_for.unwrap_or(life);
     if good_for > most {
@@ -453,13 +453,13 @@ pub const TICKET_LIFE: Duration = Duration::from_secs(3_600);
 /// How long a link for control is good, if its user does not say.
 pub const CONTROL_LIFE: Duration = Duration::from_secs(600);
 /// The most that its user may say.
-pub const CONTROL_LIFE_LONGEST: Duration = Duration::from_secs(3_600);
+pub const CONTROL_LIFE_MAX: Duration = Duration::from_secs(3_600);
 /// The same of a link for viewing.
 pub const VIEW_LIFE: Duration = Duration::from_secs(3_600);
 /// The most that its user may say.
-pub const VIEW_LIFE_LONGEST: Duration = Duration::from_secs(24 * 3_600);
+pub const VIEW_LIFE_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// How many may come by a link for viewing.
-const VIEW_USES: u8 = 8;
+const VIEW_USES_MAX: u8 = 8;
 /// Why no other viewer is let in.
 pub const FULL: &str = "8 viewers already (limit)";
 /// Callers connected at once.
