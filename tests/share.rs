@@ -89,9 +89,9 @@ fn eight_view_by_one_link_and_leave_when_it_is_revoked() {
     assert!(list.contains("view 8 from 127.0.0.1:") && list.contains(" by link 1 (wayferry "), "{list}");
     assert_eq!(links(&session), ["1: view, 0 left, 8 there", "2: view, 8 left, 0 there"]);
 
-    manage(&session, &["detach", "--view", "3"]).run();
+    manage(&session, &["detach", "--viewer", "3"]).run();
     until("seven views", || (session_document(&session)["views"] == 7).then_some(()));
-    let again = manage(&session, &["detach", "--view", "3"]).start().ended();
+    let again = manage(&session, &["detach", "--viewer", "3"]).start().ended();
     assert_eq!(again.code(), Some(82), "it is not there any more");
     refused(first.open(&looking, Capabilities::VIEW), "by a link that is used up, with a free place");
     let other = second.open(&looking, Capabilities::VIEW);

@@ -71,7 +71,7 @@ pub(crate) fn version(own: &OwnFlags, flags: &VersionFlags) -> Result<u8, Error>
 
 /// Lets a session's display leave, or the viewers; gives the exit code.
 pub(crate) fn detach(own: &OwnFlags, flags: DetachFlags) -> Result<u8, Error> {
-    let request = match flags.view {
+    let request = match flags.viewer {
         Some(number) => Request::DetachView(number),
         None if flags.views => Request::DetachViews,
         None => Request::Detach,
@@ -312,11 +312,11 @@ mod tests {
         ];
         assert_eq!(
             table(&documents),
-            "SESSION  PROGRAMS  DISPLAY                                   SINCE\n\
-             foot     1         attached by link 4 (a browser)            59 s\n\
-             a\u{fffd}[2J    12        detached, 2 views                         1 d 1 h\n\
+            "SESSION  PROGRAMS  DISPLAY                                  SINCE\n\
+             foot     1         attached by link 4 (a browser)           59 s\n\
+             a\u{fffd}[2J    12        detached, 2 views                        1 d 1 h\n\
              \x20                  view 1 from 192.0.2.7:5 by link 3 (a\u{fffd}b)  1 min\n\
-             \x20                  view 2 from here or through ssh           3 s\n"
+             \x20                  view 2 from here or through ssh          3 s\n"
         );
         assert_eq!(table(&[]), "no sessions\n");
     }

@@ -205,12 +205,12 @@ pub(crate) struct TicketFlags {
 pub(crate) struct ShareFlags {
     #[command(flatten)]
     pub(crate) which: WhichFlags,
-    /// Who opens the link has the session: types and clicks, in place of the display that is there.
+    /// Who opens the link has the session, in place of the display that is there.
     ///
     /// It works once. Without, up to eight may view by it, and nothing that they type or click reaches the programs.
     #[arg(long)]
     pub(crate) control: bool,
-    /// For how long the link is good, such as 90s or 2h [default: 1h; with `--control` 10m].
+    /// For how long the link is good, such as 2h [default: 1h; with `--control` 10m].
     ///
     /// At most 24h, with `--control` 1h. Who has come by then may stay.
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
@@ -253,11 +253,11 @@ pub(crate) struct DetachFlags {
     /// Let the viewers leave, and not the display that has the session.
     #[arg(long)]
     pub(crate) views: bool,
-    /// Let this viewer leave; VIEW is its number in `wayferry list`.
+    /// Let this viewer leave; NUMBER is the one in `wayferry list`.
     ///
     /// It cannot come back by itself. A link by which it came is still good: see `wayferry share --revoke`.
-    #[arg(long, value_name = "VIEW", conflicts_with = "views")]
-    pub(crate) view: Option<u32>,
+    #[arg(long, value_name = "NUMBER", conflicts_with = "views")]
+    pub(crate) viewer: Option<u32>,
 }
 
 #[derive(Debug, Args)]

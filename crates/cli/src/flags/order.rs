@@ -158,8 +158,8 @@ fn is_ours(word: &OsString) -> bool {
     ["-h", "-v", "-vv", "-V"].iter().any(|ours| word == ours)
 }
 
-/// Whether an own option takes the word behind it: in this command, or, where that does not have it, in whichever it
-/// occurs. One that may stand alone does not.
+/// Whether an own option takes the word behind it: in this command, or, where that does not have it or is not known yet,
+/// in each in which it occurs. One that may stand alone does not.
 fn takes_value(definition: &clap::Command, command: Option<&clap::Command>, word: &OsString) -> bool {
     let Some(name) = word.to_str().and_then(|word| word.strip_prefix("--")) else { return false };
     let takes = |arg: &clap::Arg| arg.get_action().takes_values() && !arg.is_require_equals_set();
@@ -168,5 +168,6 @@ fn takes_value(definition: &clap::Command, command: Option<&clap::Command>, word
         return takes(arg);
     }
     let all = [definition].into_iter().chain(definition.get_subcommands());
-    all.flat_map(clap::Command::get_arguments).filter(is_it).any(takes)
+    let mut found = all.flat_map(clap::Command::get_arguments).filter(is_it).map(takes).peekable();
+    found.peek().is_some() && found.all(|takes| takes)
 }
