@@ -1,13 +1,13 @@
 //! The head of a request of HTTP/1.1, as the site of a shared session reads it.
 //!
-//! Input: how many lines are given before, 0 to 3 in one byte, the size of the pieces that it comes in, and then what the
-//! client sends.
+//! Input: how many lines are given before, 0 to 3 in one byte, the size of the pieces that it comes in, and then what
+//! the client sends.
 
 use crate::Input;
 use crate::site_request_parser::{HEAD_MAX, Method, Read, read};
 
-/// A head is the same in any pieces, no matter what follows; what is read of it fits into a head, and is read again from
-/// one that says nothing else.
+/// A head is the same in any pieces, no matter what follows; what is read of it fits into a head, and is read again
+/// from one that says nothing else.
 ///
 /// # Panics
 /// When that is not so.

@@ -60,7 +60,7 @@ const NOTICES: Partial<Record<State, readonly [string, string, ...string[]]>> = 
   ],
   revoked: [
     "Your link was taken back",
-    "The person who shares the session does not let you look on any more. Its programs go on.",
+    "The person who shares the session does not let you see it any more. Its programs go on.",
   ],
   lost: [
     "The connection was lost",

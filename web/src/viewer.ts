@@ -326,4 +326,13 @@ function named(key: string): [number, number, number] {
 }
 
 const FIRST_OVER = 10;
-const OVER: readonly Over[] = ["done", "refused", "full", "incompatible", "lost", "broken", "taken", "revoked"];
+const OVER: readonly Over[] = [
+  "done",
+  "refused",
+  "full",
+  "incompatible",
+  "lost",
+  "broken",
+  "taken",
+  "revoked",
+];

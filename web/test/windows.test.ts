@@ -62,7 +62,15 @@ test("a link may ask for control", () => {
 });
 
 test("all that ends is told, with what can be done", () => {
-  for (const state of ["insecure", "no transport", "unreachable", "taken", "revoked", "lost", "broken"] as const) {
+  for (const state of [
+    "insecure",
+    "no transport",
+    "unreachable",
+    "taken",
+    "revoked",
+    "lost",
+    "broken",
+  ] as const) {
     expect(noticeOf(state)?.text).toMatch(/\w/);
   }
   expect(noticeOf("refused")?.text).toMatch(/used.*time is over.*taken back/);

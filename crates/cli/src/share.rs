@@ -27,13 +27,13 @@ use crate::manage::{self, span};
 use crate::tell::{notice, print};
 
 /// Shares a session, tells of its links, or takes them back; gives the exit code.
-pub(crate) fn run(own: &OwnFlags, flags: ShareFlags) -> Result<u8, Error> {
+pub(crate) fn run(own: &OwnFlags, flags: &ShareFlags) -> Result<u8, Error> {
     let which = flags.which.which.clone().unwrap_or(Which::Here(None));
     match (flags.revoke, &flags.origin) {
         (Some(Links(links)), _) => manage::order(own, Some(which), &Request::RevokeLinks(links)),
         (None, _) if flags.list => list::list(own, &which, flags.json),
-        (None, Some(page)) => answer(own, &flags, page.clone(), &which),
-        (None, None) => serve(own, &flags, &which),
+        (None, Some(page)) => answer(own, flags, page.clone(), &which),
+        (None, None) => serve(own, flags, &which),
     }
 }
 

@@ -295,8 +295,8 @@ impl<H: AsRef<Session> + AsMut<Session>> Succession<H> {
         self.send_away(now, CloseReason::Done)
     }
 
-    /// What the display came by was taken back: it is sent away, and hears that its secret is good no more. Says whether
-    /// one was there or away.
+    /// What the display came by was taken back: it is sent away, and hears that its secret is good no more. Says
+    /// whether one was there or away.
     pub fn revoke(&mut self, now: Time) -> bool {
         self.send_away(now, CloseReason::BadSecret)
     }

@@ -158,8 +158,8 @@ fn is_ours(word: &OsString) -> bool {
     ["-h", "-v", "-vv", "-V"].iter().any(|ours| word == ours)
 }
 
-/// Whether an own option takes the word behind it: in this command, or, where that does not have it or is not known yet,
-/// in each in which it occurs. One that may stand alone does not.
+/// Whether an own option takes the word behind it: in this command, or, where that does not have it or is not known
+/// yet, in each in which it occurs. One that may stand alone does not.
 fn takes_value(definition: &clap::Command, command: Option<&clap::Command>, word: &OsString) -> bool {
     let Some(name) = word.to_str().and_then(|word| word.strip_prefix("--")) else { return false };
     let takes = |arg: &clap::Arg| arg.get_action().takes_values() && !arg.is_require_equals_set();

@@ -274,7 +274,7 @@ impl Views {
 
     /// Sends all viewers away.
     pub(super) fn dismiss(&mut self, now: Time) {
-        self.send_away(now, CloseReason::Done, |_| true);
+        self.send_away(now, &CloseReason::Done, |_| true);
     }
 
     /// Sends the one with this number away. Gives by what it could come again, if it said so, and `None` where there is
@@ -282,17 +282,17 @@ impl Views {
     pub(super) fn dismiss_one(&mut self, now: Time, number: u32) -> Option<Option<Secret>> {
         let viewer = self.viewers.iter().find(|viewer| viewer.number == number)?;
         let incarnation = viewer.incarnation();
-        self.send_away(now, CloseReason::Done, |viewer| viewer.number == number);
+        self.send_away(now, &CloseReason::Done, |viewer| viewer.number == number);
         Some(incarnation)
     }
 
     /// Sends those away who came by that link, or by any, which is good no more.
     pub(super) fn dismiss_guests(&mut self, now: Time, which: Option<LinkId>) {
         let came = |viewer: &Viewer| viewer.by.is_some_and(|id| which.is_none_or(|which| which == id));
-        self.send_away(now, CloseReason::BadSecret, came);
+        self.send_away(now, &CloseReason::BadSecret, came);
     }
 
-    fn send_away(&mut self, now: Time, why: CloseReason, whom: impl Fn(&Viewer) -> bool) {
+    fn send_away(&mut self, now: Time, why: &CloseReason, whom: impl Fn(&Viewer) -> bool) {
         for viewer in self.viewers.iter_mut().filter(|viewer| whom(viewer)) {
             viewer.link.session.close(why.clone());
             viewer.link.transmit(now);

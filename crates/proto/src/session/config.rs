@@ -113,8 +113,8 @@ impl Config {
         }
     }
 
-    /// Which of the accepted secrets the peer shows, those with digests counted behind the others; `None` where it shows
-    /// none that it would have to.
+    /// Which of the accepted secrets the peer shows, those with digests counted behind the others; `None` where it
+    /// shows none that it would have to.
     ///
     /// # Errors
     /// It shows nothing that is accepted.
