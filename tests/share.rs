@@ -10,8 +10,8 @@ use wayferry_net::Ticket;
 use wayferry_proto::Capabilities;
 
 use crate::pages::{Display, may_come};
-use crate::rig::{Program, Session, Sway, until};
-use crate::sessions::{attach_here, manage};
+use crate::rig::{Compositor, Program, Session, Sshd, Sway, until};
+use crate::sessions::{attach_here, manage, through_ssh};
 
 #[test]
 fn a_shared_session_has_a_link_and_the_page_is_served_to_this_machine_until_the_end() {
@@ -159,6 +159,28 @@ fn a_link_is_good_for_as_long_as_was_said_and_no_longer_than_it_may() {
     }
 }
 
+#[test]
+fn a_session_of_another_machine_is_shared_through_ssh_and_its_links_are_listed_and_revoked() {
+    let (sway, sshd, looking) = (Sway::start(), Sshd::start(), Sway::with_output(1600, 900));
+    let binary = sshd.home().wayferry().words()[0].clone();
+    let remote = ["--remote-bin", binary.as_str()];
+    let ferry = sshd.wayferry(sway.home(), &remote, &["foot", "cat"]);
+    let mut ferry = ferry.env("WAYLAND_DISPLAY", sway.display()).start();
+    sway.window("foot", |window| window.app_id == "foot");
+    let order = |words: &[&str]| through_ssh(&sshd, &sway, &remote, words);
+    let link = Link::told(order(&["share", "--json", "--page-files", ".", "ferry-host:foot"]).start());
+    let viewer = link.open(&looking, Capabilities::VIEW);
+    looking.window("foot at the viewer", |window| window.app_id == "foot");
+    let listed = order(&["share", "--list", "ferry-host:foot"]).run();
+    let listed = String::from_utf8(listed).expect("text");
+    assert!(listed.contains("1     view  ") && listed.contains("127.0.0.1:"), "{listed}");
+    let list = String::from_utf8(order(&["list", "ferry-host"]).run()).expect("text");
+    assert!(list.contains("view 1 from 127.0.0.1:") && list.contains(" by link 1 "), "{list}");
+    order(&["share", "--revoke", "1", "ferry-host:foot"]).run();
+    refused(viewer, "its link was taken back");
+    ferry.must_run();
+}
+
 /// A link, and who serves its page.
 struct Link {
     origin: String,
@@ -169,7 +191,10 @@ struct Link {
 impl Link {
     fn make(session: &Session, options: &[&str]) -> Self {
         let words = [&["share", "--json", "--page-files", "."], options].concat();
-        let mut share = manage(session, &words).start();
+        Self::told(manage(session, &words).start())
+    }
+
+    fn told(mut share: Program) -> Self {
         let told: Value = serde_json::from_str(&share.first_line()).expect("a document");
         let (origin, ticket) = told["link"].as_str().and_then(|link| link.split_once("/#")).expect("a link");
         let ticket = ticket.strip_prefix("control,").unwrap_or(ticket).parse().expect("a ticket");
