@@ -18,7 +18,7 @@ use wayferry_proto::{Capabilities, Config, Secret, Session as Protocol, Side};
 use crate::programs::{FOOT, direct, pose};
 use crate::rig::{Compositor, Session, Sway};
 use crate::sessions::manage;
-use page::{Browser, Page};
+use page::Browser;
 
 #[test]
 fn a_page_with_a_ticket_shows_what_a_display_shows_and_takes_its_place() {
@@ -75,8 +75,7 @@ fn a_page_from_elsewhere_and_one_without_a_ticket_are_turned_away() {
     let sway = Sway::start();
     let mut session = Session::start(&sway);
     let ticket = ticket(&session, &["--page", ORIGIN]);
-    let browser = || Browser::connect(ticket.addresses[0], ticket.fingerprint).expect("it answers");
-    assert_eq!(browser().page("http://localhost:8001").err(), Some(404));
+    assert_eq!(browser(&ticket).page("http://localhost:8001").err(), Some(404));
     let stranger = Display::with_secret(&sway, &ticket, Capabilities::default(), Secret::from([7; 32]));
     let end = stranger.end();
     assert!(matches!(end, Err(Error::Secret(_))), "{end:?}");
@@ -84,7 +83,7 @@ fn a_page_from_elsewhere_and_one_without_a_ticket_are_turned_away() {
 }
 
 /// The display side of a page, on a thread of its own.
-struct Display {
+pub(crate) struct Display {
     handle: Handle,
     thread: Option<JoinHandle<Result<Outcome, Error>>>,
 }
@@ -95,10 +94,24 @@ impl Display {
     }
 
     fn with_secret(sway: &Sway, ticket: &Ticket, capabilities: Capabilities, secret: Secret) -> Self {
+        Self::come(sway, (ORIGIN, ticket), capabilities, secret)
+    }
+
+    /// By a link to a page of this origin.
+    pub(crate) fn by_link(sway: &Sway, link: (&str, &Ticket), capabilities: Capabilities) -> Self {
+        Self::come(sway, link, capabilities, link.1.secret)
+    }
+
+    fn come(
+        sway: &Sway,
+        (origin, ticket): (&str, &Ticket),
+        capabilities: Capabilities,
+        secret: Secret,
+    ) -> Self {
         let handle = Handle::new().expect("a descriptor");
         let theirs = handle.clone();
         let socket = sway.home().runtime().join(sway.display());
-        let page = page(ticket).unwrap_or_else(|status| panic!("status {status}"));
+        let page = browser(ticket).page(origin).unwrap_or_else(|status| panic!("status {status}"));
         let session = ticket.session;
         let run = move || {
             let clock = Clock::start();
@@ -115,14 +128,14 @@ impl Display {
         Self { handle, thread: Some(std::thread::spawn(run)) }
     }
 
-    fn leave(self) {
+    pub(crate) fn leave(self) {
         self.handle.stop();
         let end = self.end();
         assert!(matches!(end, Ok(Outcome::Stopped)), "{end:?}");
     }
 
     /// How it ends by itself.
-    fn end(mut self) -> Result<Outcome, Error> {
+    pub(crate) fn end(mut self) -> Result<Outcome, Error> {
         self.thread.take().expect("it runs").join().expect("no panic")
     }
 }
@@ -135,12 +148,11 @@ impl Drop for Display {
 
 /// Whether a page from there is listened to.
 pub(crate) fn may_come(ticket: &Ticket, origin: &str) -> bool {
-    let browser = Browser::connect(ticket.addresses[0], ticket.fingerprint).expect("it answers");
-    browser.page(origin).is_ok()
+    browser(ticket).page(origin).is_ok()
 }
 
-fn page(ticket: &Ticket) -> Result<Page, u16> {
-    Browser::connect(ticket.addresses[0], ticket.fingerprint).expect("it answers").page(ORIGIN)
+fn browser(ticket: &Ticket) -> Browser {
+    Browser::connect(ticket.addresses[0], ticket.fingerprint).expect("it answers")
 }
 
 fn ticket(session: &Session, options: &[&str]) -> Ticket {

@@ -404,6 +404,11 @@ pub(crate) fn attach_here(session: &Session, compositor: &impl Compositor) -> La
 }
 
 pub(crate) fn remote_attach(sshd: &Sshd, sway: &Sway, remote: &[&str]) -> Launch {
+    through_ssh(sshd, sway, remote, &["attach", "ferry-host:foot"])
+}
+
+/// A command about the other machine, which is called `ferry-host`.
+pub(crate) fn through_ssh(sshd: &Sshd, sway: &Sway, remote: &[&str], words: &[&str]) -> Launch {
     let config = sshd.arguments();
     // Plain `ssh HOST` does not know this server: the user's configuration would.
     let script = format!("#!/bin/sh\nexec ssh -F {} \"$@\"\n", config[1]);
@@ -411,7 +416,7 @@ pub(crate) fn remote_attach(sshd: &Sshd, sway: &Sway, remote: &[&str]) -> Launch
     fs::set_permissions(&ssh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("its permissions");
     let launch = sway.home().wayferry().privileged().env("WAYLAND_DISPLAY", sway.display());
     let launch = launch.args(remote.iter().copied()).args(["--ssh-bin", ssh.to_str().expect("a path")]);
-    sshd.near(launch.args(["attach", "ferry-host:foot"]))
+    sshd.near(launch.args(words.iter().copied()))
 }
 
 /// A command about sessions, where those of this session are.

@@ -3,11 +3,15 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use serde_json::Value;
+use wayferry_host::display_side::Outcome;
+use wayferry_host::error::Error;
 use wayferry_net::Ticket;
+use wayferry_proto::Capabilities;
 
-use crate::pages::may_come;
-use crate::rig::{Session, Sway};
-use crate::sessions::manage;
+use crate::pages::{Display, may_come};
+use crate::rig::{Compositor, Program, Session, Sshd, Sway, until};
+use crate::sessions::{attach_here, manage, through_ssh};
 
 #[test]
 fn a_shared_session_has_a_link_and_the_page_is_served_to_this_machine_until_the_end() {
@@ -62,6 +66,170 @@ fn what_cannot_be_shared_says_so() {
         assert_eq!(share.ended().code(), Some(code), "{}", share.stderr());
         assert_eq!(share.stdout(), "");
     }
+}
+
+#[test]
+fn eight_view_by_one_link_and_leave_when_it_is_revoked() {
+    let (sway, looking) = (Sway::start(), Sway::with_output(1600, 900));
+    let mut session = Session::start(&sway);
+    let mut foot = session.launch("foot").args(["-a", "foot", "cat"]).start();
+    sway.window("foot", |_| true);
+    let (first, second) = (Link::make(&session, &[]), Link::make(&session, &[]));
+    let hostile = first.open(&sway, Capabilities::default());
+    refused(hostile, "a page that does not say that it only views");
+    let mut viewers: Vec<_> = (0..8).map(|_| first.open(&looking, Capabilities::VIEW)).collect();
+    until("eight views", || (session_document(&session)["views"] == 8).then_some(()));
+    refused(first.open(&looking, Capabilities::VIEW), "the ninth by a link for eight");
+    let document = session_document(&session);
+    let listed = document["viewers"].as_array().expect("viewers");
+    for viewer in listed {
+        assert!(viewer["link"] == 1 && viewer["from"].is_string() && viewer["software"].is_string());
+    }
+    let list = text(&session, &["list"]);
+    assert!(list.contains("view 8 from 127.0.0.1:") && list.contains(" by link 1 (wayferry "), "{list}");
+    assert_eq!(links(&session), ["1: view, 0 left, 8 there", "2: view, 8 left, 0 there"]);
+
+    manage(&session, &["detach", "--viewer", "3"]).run();
+    until("seven views", || (session_document(&session)["views"] == 7).then_some(()));
+    let again = manage(&session, &["detach", "--viewer", "3"]).start().ended();
+    assert_eq!(again.code(), Some(82), "it is not there any more");
+    refused(first.open(&looking, Capabilities::VIEW), "by a link that is used up, with a free place");
+    let other = second.open(&looking, Capabilities::VIEW);
+    until("another view", || (session_document(&session)["views"] == 8).then_some(()));
+
+    manage(&session, &["share", "--revoke", "1"]).run();
+    let ends: Vec<_> = viewers.drain(..).map(Display::end).collect();
+    let sent_away = ends.iter().filter(|end| matches!(end, Ok(Outcome::HostLeft))).count();
+    let revoked = ends.iter().filter(|end| matches!(end, Err(Error::Secret(_)))).count();
+    assert_eq!((sent_away, revoked), (1, 7), "each hears why: {ends:?}");
+    assert_eq!(links(&session), ["2: view, 7 left, 1 there"]);
+    assert_eq!(session_document(&session)["views"], 1);
+    let none = manage(&session, &["share", "--revoke", "1"]).start().ended();
+    assert_eq!(none.code(), Some(82), "there is no such link");
+    manage(&session, &["share", "--revoke", "all"]).run();
+    refused(other, "its link was taken back, too");
+    refused(second.open(&looking, Capabilities::VIEW), "a link that was taken back before it was used up");
+    assert_eq!(text(&session, &["share", "--list"]), "no links\n");
+    foot.must_run();
+    session.must_run();
+}
+
+#[test]
+fn one_has_the_session_by_a_link_for_control_until_its_owner_attaches_or_takes_it_back() {
+    let (sway, desk) = (Sway::start(), Sway::with_output(1600, 900));
+    let mut session = Session::start(&sway);
+    let mut foot = session.launch("foot").args(["-a", "foot", "cat"]).start();
+    sway.window("foot", |_| true);
+    let first = Link::make(&session, &["--control"]);
+    let guest = first.open(&desk, Capabilities::default());
+    assert_eq!(session.attach.ended().code(), Some(0), "{}", session.attach.stderr());
+    desk.window("foot at the guest", |_| true);
+    let list = text(&session, &["list"]);
+    assert!(list.contains("attached by link 1 (wayferry "), "{list}");
+    assert_eq!(links(&session), ["1: control, 0 left, 1 there"]);
+    refused(first.open(&desk, Capabilities::default()), "the second by a link for one");
+
+    let mut owner = attach_here(&session, &sway).start();
+    sway.window("foot at its owner", |_| true);
+    let end = guest.end();
+    assert!(matches!(end, Ok(Outcome::Stopped)), "it hears that another has the session: {end:?}");
+    assert_eq!(text(&session, &["share", "--list"]), "no links\n");
+    assert!(!text(&session, &["list"]).contains("by link"));
+
+    let guest = Link::make(&session, &["--control"]).open(&desk, Capabilities::default());
+    assert_eq!(owner.ended().code(), Some(0), "{}", owner.stderr());
+    desk.window("foot at another guest", |_| true);
+    manage(&session, &["share", "--revoke", "2"]).run();
+    refused(guest, "the link was taken back by which it has the session");
+    assert_eq!(session_document(&session)["state"], "detached");
+    foot.must_run();
+    session.host.must_run();
+}
+
+#[test]
+fn a_link_is_good_for_as_long_as_was_said_and_no_longer_than_it_may() {
+    let sway = Sway::start();
+    let session = Session::start(&sway);
+    let short = Link::make(&session, &["--for", "1s"]);
+    until("its end", || (text(&session, &["share", "--list"]) == "no links\n").then_some(()));
+    refused(short.open(&sway, Capabilities::VIEW), "a link that has expired");
+    for words in [["--for", "25h"], ["--control", "--for=2h"]] {
+        let mut share = manage(&session, &[&["share", "--page-files", "."], &words[..]].concat()).start();
+        assert_eq!(share.ended().code(), Some(82), "{}", share.stderr());
+    }
+}
+
+#[test]
+fn a_session_of_another_machine_is_shared_through_ssh_and_its_links_are_listed_and_revoked() {
+    let (sway, sshd, looking) = (Sway::start(), Sshd::start(), Sway::with_output(1600, 900));
+    let binary = sshd.home().wayferry().words()[0].clone();
+    let remote = ["--remote-bin", binary.as_str()];
+    let ferry = sshd.wayferry(sway.home(), &remote, &["foot", "cat"]);
+    let mut ferry = ferry.env("WAYLAND_DISPLAY", sway.display()).start();
+    sway.window("foot", |window| window.app_id == "foot");
+    let order = |words: &[&str]| through_ssh(&sshd, &sway, &remote, words);
+    let link = Link::told(order(&["share", "--json", "--page-files", ".", "ferry-host:foot"]).start());
+    let viewer = link.open(&looking, Capabilities::VIEW);
+    looking.window("foot at the viewer", |window| window.app_id == "foot");
+    let listed = order(&["share", "--list", "ferry-host:foot"]).run();
+    let listed = String::from_utf8(listed).expect("text");
+    assert!(listed.contains("1     view  ") && listed.contains("127.0.0.1:"), "{listed}");
+    let list = String::from_utf8(order(&["list", "ferry-host"]).run()).expect("text");
+    assert!(list.contains("view 1 from 127.0.0.1:") && list.contains(" by link 1 "), "{list}");
+    order(&["share", "--revoke", "1", "ferry-host:foot"]).run();
+    refused(viewer, "its link was taken back");
+    ferry.must_run();
+}
+
+/// A link, and who serves its page.
+struct Link {
+    origin: String,
+    ticket: Ticket,
+    _share: Program,
+}
+
+impl Link {
+    fn make(session: &Session, options: &[&str]) -> Self {
+        let words = [&["share", "--json", "--page-files", "."], options].concat();
+        Self::told(manage(session, &words).start())
+    }
+
+    fn told(mut share: Program) -> Self {
+        let told: Value = serde_json::from_str(&share.first_line()).expect("a document");
+        let (origin, ticket) = told["link"].as_str().and_then(|link| link.split_once("/#")).expect("a link");
+        let ticket = ticket.strip_prefix("control,").unwrap_or(ticket).parse().expect("a ticket");
+        Self { origin: origin.to_owned(), ticket, _share: share }
+    }
+
+    fn open(&self, sway: &Sway, capabilities: Capabilities) -> Display {
+        Display::by_link(sway, (&self.origin, &self.ticket), capabilities)
+    }
+}
+
+fn refused(display: Display, who: &str) {
+    let end = display.end();
+    assert!(matches!(end, Err(Error::Secret(_))), "{who}: {end:?}");
+}
+
+/// The session as `list` tells of it.
+fn session_document(session: &Session) -> Value {
+    let printed = manage(session, &["list", "--json"]).run();
+    serde_json::from_slice::<Value>(&printed).expect("a document")[0].take()
+}
+
+/// The session's links in words.
+fn links(session: &Session) -> Vec<String> {
+    let printed = manage(session, &["share", "--list", "--json"]).run();
+    let links: Vec<Value> = serde_json::from_slice(&printed).expect("an array");
+    let told = links.iter().map(|link| {
+        let (role, there) = (link["role"].as_str().expect("a role"), link["there"].as_array().map(Vec::len));
+        format!("{}: {role}, {} left, {} there", link["id"], link["uses"], there.expect("an array"))
+    });
+    told.collect()
+}
+
+fn text(session: &Session, words: &[&str]) -> String {
+    String::from_utf8(manage(session, words).run()).expect("text")
 }
 
 fn fetch(port: u16, path: &str, host: &str) -> String {

@@ -213,7 +213,7 @@ fn viewers_are_listed_and_can_be_sent_away() {
     let mut there = with_ticket(&looking, &printed(&session, &["ticket", "--view"])).start();
     until("both views", || (figure(&session, "views") == 2).then_some(()));
     let list = listed(&session);
-    assert!(list.contains("view from 127.0.0.1:") && list.contains("view from here"), "{list}");
+    assert!(list.contains("view 2 from 127.0.0.1:") && list.contains("view 1 from here"), "{list}");
     manage(&session, &["detach", "--views"]).run();
     for view in [&mut here, &mut there] {
         assert_eq!(view.ended().code(), Some(0), "{}", view.stderr());

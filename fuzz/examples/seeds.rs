@@ -50,7 +50,7 @@ fn directory(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target)
 }
 
-fn all() -> [(&'static str, Seeds); 17] {
+fn all() -> [(&'static str, Seeds); 18] {
     [
         ("audio_packet", audio_packet()),
         ("candidates", candidates()),
@@ -69,6 +69,7 @@ fn all() -> [(&'static str, Seeds); 17] {
         ("video", video()),
         ("web", web()),
         ("http3", http3()),
+        ("site_request", site_request()),
     ]
 }
 
@@ -874,6 +875,20 @@ fn web() -> Seeds {
         ("capsule_framed", [&[7, 2, 0x21, 1, 9, 0, capsule.len() as u8], &capsule[..]].concat()),
         ("capsule_too_short", vec![7, 0, 0, 3, 0x68, 0x43, 0, 0, 4, 1, 2, 3, 4]),
         ("capsule_too_long", vec![7, 4, 0, 0xc0, 0, 1, 0, 0, 0, 0, 0, 0x68, 0x43, 0x80, 0, 4, 5, 0]),
+    ]
+}
+
+fn site_request() -> Seeds {
+    let head = b"GET /page.js?a=b HTTP/1.1\r\nUser-Agent: a browser\r\nhOsT:\tlocalhost:8000 \r\n\r\n";
+    let long = format!("X: {}", "x".repeat(8 << 10));
+    vec![
+        ("request", [&[0, 0], &head[..]].concat()),
+        ("head", [&[0, 7], &b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\n"[..]].concat()),
+        ("line", [&[2, 3], &b"Cookie: a=b; \xc3\xa4\r\n\r\nmore"[..]].concat()),
+        ("end", [&[3, 200], &b"\r\n"[..]].concat()),
+        ("two_hosts", [&[2, 1], &b"Host: b\r\n\r\n"[..]].concat()),
+        ("old", [&[0, 1], &b"GET / HTTP/1.0\r\nHost: a\r\n\r\n"[..]].concat()),
+        ("too_long", [&[2, 255], long.as_bytes()].concat()),
     ]
 }
 

@@ -26,6 +26,9 @@ pub mod reader_packets;
 #[allow(dead_code, reason = "a test of the halves uses the rest")]
 #[path = "../../crates/wayland/tests/halves/rig.rs"]
 mod rig;
+pub mod site_request;
+#[path = "../../crates/net/src/site/request.rs"]
+mod site_request_parser;
 pub mod trunk;
 #[allow(dead_code, reason = "a test of the halves uses the rest")]
 #[path = "../../crates/wayland/tests/differential/twice.rs"]
@@ -61,7 +64,7 @@ mod tests {
 
     type Run = fn(&[u8]);
 
-    const TARGETS: [(&str, Run); 17] = [
+    const TARGETS: [(&str, Run); 18] = [
         ("audio_packet", super::audio_packet::run),
         ("candidates", super::candidates::run),
         ("wire_parser", super::wire_parser::run),
@@ -79,6 +82,7 @@ mod tests {
         ("video", super::video::run),
         ("web", super::web::run),
         ("http3", super::http3::run),
+        ("site_request", super::site_request::run),
     ];
 
     #[test]

@@ -46,19 +46,26 @@ const NOTICES: Partial<Record<State, readonly [string, string, ...string[]]>> = 
   ],
   refused: [
     "This link is not good any more",
-    "A link can be used once, and for some time only. Ask the person who shares the session for another one.",
+    "It was used as often as it may be, its time is over, or it was taken back. Ask the person who shares the session for another one.",
   ],
   full: ["There are as many viewers as there may be", "Ask for another link when one of them has left."],
   incompatible: [
     "The page and the session do not fit",
     "They are of different versions of Wayferry. Open the link with the version that the session has.",
   ],
-  done: ["The session is over", "It has ended, or does not let others look on any more."],
+  done: ["The session is over", "It has ended, or its owner has sent you away."],
   taken: [
     "Another display has the session now",
     "Its programs go on there, and nothing is lost. To have them here again, ask for another link and open it.",
   ],
-  lost: ["The connection was lost", "The session goes on. Ask for another link to come back to it."],
+  revoked: [
+    "Your link was taken back",
+    "The person who shares the session does not let you see it any more. Its programs go on.",
+  ],
+  lost: [
+    "The connection was lost",
+    "Nothing is heard of the session's computer: it is off, or the network in between is gone. Once it is back, ask for another link.",
+  ],
   broken: [
     "Something went wrong",
     "The page and the session do not understand each other. Ask for another link; if it happens again, it is a fault of Wayferry.",

@@ -21,6 +21,8 @@ export type State =
   | "done"
   /** Another display has the session. */
   | "taken"
+  /** The link was taken back by which the page had come. */
+  | "revoked"
   | "lost"
   | "broken";
 

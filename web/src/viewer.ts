@@ -67,7 +67,7 @@ export type Transmit =
   | { readonly kind: "close"; readonly code: number; readonly reason: string };
 
 /** How it ended. */
-export type Over = "done" | "refused" | "full" | "incompatible" | "lost" | "broken" | "taken";
+export type Over = "done" | "refused" | "full" | "incompatible" | "lost" | "broken" | "taken" | "revoked";
 
 /** What has happened. */
 export type Notice =
@@ -333,4 +333,13 @@ function named(key: string): [number, number, number] {
 }
 
 const FIRST_OVER = 10;
-const OVER: readonly Over[] = ["done", "refused", "full", "incompatible", "lost", "broken", "taken"];
+const OVER: readonly Over[] = [
+  "done",
+  "refused",
+  "full",
+  "incompatible",
+  "lost",
+  "broken",
+  "taken",
+  "revoked",
+];

@@ -62,9 +62,18 @@ test("a link may ask for control", () => {
 });
 
 test("all that ends is told, with what can be done", () => {
-  for (const state of ["insecure", "no transport", "unreachable", "taken", "lost", "broken"] as const) {
+  for (const state of [
+    "insecure",
+    "no transport",
+    "unreachable",
+    "taken",
+    "revoked",
+    "lost",
+    "broken",
+  ] as const) {
     expect(noticeOf(state)?.text).toMatch(/\w/);
   }
+  expect(noticeOf("refused")?.text).toMatch(/used.*time is over.*taken back/);
   expect(noticeOf("unreachable")?.ways.join()).toContain("UDP");
   expect(noticeOf("insecure")?.ways.join()).toMatch(/localhost.*HTTPS/s);
   expect([noticeOf("shown"), noticeOf("connecting")]).toEqual([undefined, undefined]);

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::error::{Error, SessionError};
 use crate::flags::{self, DetachFlags, ListFlags, OwnFlags, TicketFlags, VersionFlags, Which};
-use crate::info::attention;
+use crate::info::{attention, by_link};
 use crate::remote::{self, BROKEN, MISSING, again};
 use crate::tell::{notice, print, step};
 use wayferry_host::control::{self, Answer, Request};
@@ -23,7 +23,6 @@ use wayferry_host::edge::socket::random_name;
 use wayferry_host::passing;
 use wayferry_host::sanitize::sanitize;
 use wayferry_host::sessions;
-use wayferry_net::quic::PageOrigin;
 
 /// Lists sessions; gives the exit code.
 pub(crate) fn list(own: &OwnFlags, flags: &ListFlags) -> Result<u8, Error> {
@@ -72,7 +71,11 @@ pub(crate) fn version(own: &OwnFlags, flags: &VersionFlags) -> Result<u8, Error>
 
 /// Lets a session's display leave, or the viewers; gives the exit code.
 pub(crate) fn detach(own: &OwnFlags, flags: DetachFlags) -> Result<u8, Error> {
-    let request = if flags.views { Request::DetachViews } else { Request::Detach };
+    let request = match flags.viewer {
+        Some(number) => Request::DetachView(number),
+        None if flags.views => Request::DetachViews,
+        None => Request::Detach,
+    };
     order(own, flags.which.which, &request)
 }
 
@@ -90,30 +93,33 @@ pub(crate) fn stop(own: &OwnFlags, which: Option<Which>) -> Result<u8, Error> {
     order(own, which, &Request::Stop)
 }
 
-/// A ticket for a page of this origin, or the exit code of what has failed on the other machine and has said so.
-pub(crate) fn page_ticket(
+/// What a session answers, or the exit code of what has failed on the other machine and has said so. `read` makes out
+/// what is printed there.
+pub(crate) fn ask_session(
     own: &OwnFlags,
     which: &Which,
-    page: PageOrigin,
-    view: bool,
-    good_for: Duration,
-) -> Result<Result<String, u8>, Error> {
-    let request = Request::Ticket { view, good_for: Some(good_for), page: Some(page) };
+    request: &Request,
+    read: impl FnOnce(Vec<u8>) -> Option<Answer>,
+) -> Result<Result<Answer, u8>, Error> {
     match which {
-        Which::Here(name) => match ask_here(name.as_deref(), &request)? {
-            (_, Answer::Ticket(ticket)) => Ok(Ok(ticket)),
-            (name, answer) => Err(refused(&name, answer)),
+        Which::Here(name) => match ask_here(name.as_deref(), request)? {
+            (name, answer @ Answer::Not(_)) => Err(refused(&name, answer)),
+            (_, answer) => Ok(Ok(answer)),
         },
         Which::There { host, session } => {
-            let (code, answer) = ask_over_ssh(own, host, &words(&request, session.clone()))?;
-            let ticket = String::from_utf8_lossy(&answer).trim().to_owned();
-            Ok(if code == 0 { Ok(ticket) } else { Err(code) })
+            let (code, printed) = ask_over_ssh(own, host, &words(request, session.clone()))?;
+            if code != 0 {
+                return Ok(Err(code));
+            }
+            let what = "what it said answers no such order";
+            Ok(Ok(read(printed).ok_or_else(|| SessionError::PeerViolation(what.into()))?))
         }
         Which::Ticket(_) | Which::Stdin => Err(no_ticket()),
     }
 }
 
-fn order(own: &OwnFlags, which: Option<Which>, request: &Request) -> Result<u8, Error> {
+/// Has a session do this, here or elsewhere, and prints what it gives; gives the exit code.
+pub(crate) fn order(own: &OwnFlags, which: Option<Which>, request: &Request) -> Result<u8, Error> {
     let name = match which.unwrap_or(Which::Here(None)) {
         Which::Here(name) => name,
         Which::There { host, session } => return over_ssh(own, &host, &words(request, session)),
@@ -240,16 +246,19 @@ pub(crate) fn table(documents: &[Value]) -> String {
     if documents.is_empty() {
         return "no sessions\n".into();
     }
-    let rows: Vec<[String; 4]> = documents.iter().flat_map(rows).collect();
     let head = ["SESSION", "PROGRAMS", "DISPLAY", "SINCE"].map(str::to_owned);
-    let widths: Vec<usize> = (0..4)
-        .map(|column| rows.iter().chain([&head]).map(|row| row[column].chars().count()).max().unwrap_or(0))
-        .collect();
-    let line = |row: &[String; 4]| {
+    columns(&std::iter::once(head).chain(documents.iter().flat_map(rows)).collect::<Vec<_>>())
+}
+
+/// Rows as lines, each cell as wide as the widest of its column.
+pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let line = |row: &[String; N]| {
         let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
         format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
     };
-    std::iter::once(&head).chain(&rows).map(line).collect()
+    rows.iter().map(line).collect()
 }
 
 /// A session, and below it the viewers.
@@ -260,7 +269,9 @@ fn rows(document: &Value) -> Vec<[String; 4]> {
     let session = [name, programs, attention(document).unwrap_or_default(), since(document, "state_seconds")];
     let viewers = document["viewers"].as_array().into_iter().flatten().map(|viewer| {
         let from = viewer["from"].as_str().map_or("here or through ssh".into(), sanitize);
-        [String::new(), String::new(), format!("view from {from}"), since(viewer, "seconds")]
+        let number = viewer["id"].as_u64().map(|id| format!(" {id}")).unwrap_or_default();
+        let by = by_link(viewer, "software");
+        [String::new(), String::new(), format!("view{number} from {from}{by}"), since(viewer, "seconds")]
     });
     std::iter::once(session).chain(viewers).collect()
 }
@@ -293,17 +304,19 @@ mod tests {
     #[test]
     fn sessions_stand_in_columns() {
         let documents = [
-            json!({ "name": "foot", "programs": 1, "state": "attached", "state_seconds": 59 }),
+            json!({ "name": "foot", "programs": 1, "state": "attached", "state_seconds": 59, "link": 4,
+                "peer_software": "a browser" }),
             json!({ "name": "a\u{1b}[2J", "programs": 12, "state": "detached", "state_seconds": 90_000, "views": 2,
-                "viewers": [{ "from": "192.0.2.7:5", "seconds": 60 }, { "from": null, "seconds": 3 }] }),
+                "viewers": [{ "id": 1, "from": "192.0.2.7:5", "seconds": 60, "link": 3, "software": "a\u{1b}b" },
+                    { "id": 2, "from": null, "seconds": 3, "link": null, "software": "wayferry" }] }),
         ];
         assert_eq!(
             table(&documents),
-            "SESSION  PROGRAMS  DISPLAY                        SINCE\n\
-             foot     1         attached                       59 s\n\
-             a\u{fffd}[2J    12        detached, 2 views              1 d 1 h\n\
-             \x20                  view from 192.0.2.7:5          1 min\n\
-             \x20                  view from here or through ssh  3 s\n"
+            "SESSION  PROGRAMS  DISPLAY                                  SINCE\n\
+             foot     1         attached by link 4 (a browser)           59 s\n\
+             a\u{fffd}[2J    12        detached, 2 views                        1 d 1 h\n\
+             \x20                  view 1 from 192.0.2.7:5 by link 3 (a\u{fffd}b)  1 min\n\
+             \x20                  view 2 from here or through ssh          3 s\n"
         );
         assert_eq!(table(&[]), "no sessions\n");
     }

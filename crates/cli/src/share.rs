@@ -2,14 +2,18 @@
 //!
 //! The link's ticket is made by the session, over its control socket or through ssh; the browser that opens it goes to
 //! the session by itself. What is served here is the page, the same for all, so nothing of a session passes through
-//! this process. Invariant: the ticket is in the link's fragment and nowhere else, not on a command line either.
+//! this process. Which links there are, and who came by them, the session knows. Invariant: the ticket is in the link's
+//! fragment and nowhere else, not on a command line either.
 
+mod list;
 mod page;
 
+use std::net::IpAddr;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
+use serde_json::json;
+use wayferry_host::control::{self, Answer, LinkRole, NewLink, Request, Share, Word};
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::random_name;
 use wayferry_net::Ticket;
@@ -17,12 +21,33 @@ use wayferry_net::quic::PageOrigin;
 use wayferry_net::site::{self, Server, Site};
 
 use crate::error::{Error, SessionError};
-use crate::flags::{OwnFlags, ShareFlags, Which};
+use crate::flags::{Links, OwnFlags, ShareFlags, Which};
+use crate::host::ssh_server_address;
 use crate::manage::{self, span};
 use crate::tell::{notice, print};
 
-/// Serves the page until a signal comes; gives the exit code.
+/// Shares a session, tells of its links, or takes them back; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, flags: &ShareFlags) -> Result<u8, Error> {
+    let which = flags.which.which.clone().unwrap_or(Which::Here(None));
+    match (flags.revoke, &flags.origin) {
+        (Some(Links(links)), _) => manage::order(own, Some(which), &Request::RevokeLinks(links)),
+        (None, _) if flags.list => list::list(own, &which, flags.json),
+        (None, Some(page)) => answer(own, flags, page.clone(), &which),
+        (None, None) => serve(own, flags, &which),
+    }
+}
+
+/// Prints the answer of a session of this machine to who asks for a link through ssh.
+fn answer(own: &OwnFlags, flags: &ShareFlags, page: PageOrigin, which: &Which) -> Result<u8, Error> {
+    let reached = flags.reached.or_else(|| Some(ssh_server_address()).filter(|ip| !ip.is_unspecified()));
+    match make(own, flags, page, reached, which)? {
+        Ok(link) => print(format!("{}\n", Answer::Link(link).encode()).as_bytes()),
+        Err(code) => Ok(code),
+    }
+}
+
+/// Serves the page until a signal comes.
+fn serve(own: &OwnFlags, flags: &ShareFlags, which: &Which) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let files = page::files(flags.page_files.as_deref())?;
     let (listeners, port) = site::bind(flags.serve_port.unwrap_or(0))
@@ -31,20 +56,37 @@ pub(crate) fn run(own: &OwnFlags, flags: &ShareFlags) -> Result<u8, Error> {
     let site = Arc::new(Site::new(origin.clone(), files));
     let failed = |source| SessionError::System { doing: "serving the page", source };
     let _server = Server::start(listeners, Arc::clone(&site)).map_err(failed)?;
-    let which = flags.which.which.clone().unwrap_or(Which::Here(None));
-    let good_for = flags.good_for.unwrap_or(if flags.control { CONTROL } else { VIEW });
-    let ticket = match manage::page_ticket(own, &which, origin.clone(), !flags.control, good_for)? {
-        Ok(ticket) => ticket,
+    let link = match make(own, flags, origin.clone(), None, which)? {
+        Ok(link) => link,
         Err(code) => return Ok(code),
     };
-    let place = place(&ticket, flags.control)?;
-    print(format!("{origin}{place}\n").as_bytes())?;
-    notice(&meaning(flags.control, good_for));
+    let place = place(&link)?;
+    print(told(&format!("{origin}{place}"), &link, flags.json).as_bytes())?;
+    notice(&meaning(&link, which));
     if flags.open {
         open(&site, place);
     }
     signals.wait_readable(&[], None)?;
+    notice("the page is served no more; who has come by its links is still there");
     Ok(0)
+}
+
+/// A link for pages from there, or the exit code of what has failed on the other machine and has said so.
+fn make(
+    own: &OwnFlags,
+    flags: &ShareFlags,
+    page: PageOrigin,
+    reached: Option<IpAddr>,
+    which: &Which,
+) -> Result<Result<NewLink, u8>, Error> {
+    let ShareFlags { control, good_for, .. } = *flags;
+    let request = Request::Share(Share { control, good_for, page, reached });
+    let read = |mut printed| control::take(&mut printed).ok().flatten();
+    match manage::ask_session(own, which, &request, read)? {
+        Ok(Answer::Link(link)) if link.control == control => Ok(Ok(link)),
+        Ok(_) => Err(SessionError::PeerViolation("what it said is no such link".into()).into()),
+        Err(code) => Ok(Err(code)),
+    }
 }
 
 /// Where the page is, as a browser of this machine calls it.
@@ -54,23 +96,41 @@ fn origin(port: u16) -> Result<PageOrigin, Error> {
     text.parse().map_err(|_| Error::usage(format!("`{text}` is no place of a page")))
 }
 
-/// What follows the origin in a link with this ticket.
+/// What follows the origin in this link.
 ///
 /// # Errors
-/// It is none: what is printed and opened here has no other words in it.
-fn place(ticket: &str, control: bool) -> Result<String, Error> {
-    if ticket.parse::<Ticket>().is_err() {
+/// It has no ticket: what is printed and opened here has no other words in it.
+fn place(link: &NewLink) -> Result<String, Error> {
+    if link.ticket.parse::<Ticket>().is_err() {
         return Err(SessionError::PeerViolation("what it said is no ticket".into()).into());
     }
-    let control = if control { "control," } else { "" };
-    Ok(format!("/#{control}{ticket}"))
+    let control = if link.control { "control," } else { "" };
+    Ok(format!("/#{control}{}", link.ticket))
+}
+
+/// The link as a line, or as JSON on one.
+fn told(address: &str, link: &NewLink, as_json: bool) -> String {
+    if !as_json {
+        return format!("{address}\n");
+    }
+    let role = if link.control { LinkRole::Control } else { LinkRole::View };
+    let (id, seconds, uses) = (u32::from(link.id), link.seconds, link.uses);
+    let document = json!({ "link": address, "id": id, "role": role, "seconds": seconds, "uses": uses });
+    format!("{document}\n")
 }
 
 /// What the user should know of a link.
-fn meaning(control: bool, good_for: Duration) -> String {
-    let what = if control { "has" } else { "views" };
-    let within = span(good_for.as_secs());
-    format!("who opens the link first, within {within}, {what} the session; Ctrl-C ends the page")
+fn meaning(link: &NewLink, which: &Which) -> String {
+    let NewLink { id, control, seconds, uses, .. } = link;
+    let who = match control {
+        true => "who opens it first has the session".to_owned(),
+        false => format!("up to {uses} may view the session by it"),
+    };
+    let which = if *which == Which::Here(None) { String::new() } else { format!(" {which}") };
+    let within = span(*seconds);
+    format!(
+        "link {id}: {who}, within {within}; `wayferry share --revoke {id}{which}` ends that, Ctrl-C the page"
+    )
 }
 
 /// Has the desk's browser open the link, by an address that is good once: others can see its command line.
@@ -86,11 +146,6 @@ fn open(site: &Site, place: String) {
     }
 }
 
-/// How long a link to a session's windows is good, unless the user says otherwise.
-const VIEW: Duration = Duration::from_secs(60 * 60);
-/// The same where it takes the session over.
-const CONTROL: Duration = Duration::from_secs(10 * 60);
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,17 +157,38 @@ mod tests {
         assert_eq!(origin(80).as_deref(), Some("http://localhost"), "without the scheme's own port");
     }
 
+    fn link(control: bool, ticket: &str) -> NewLink {
+        let id = "3".parse().expect("an id");
+        NewLink { id, control, seconds: 600, uses: if control { 1 } else { 8 }, ticket: ticket.to_owned() }
+    }
+
     #[test]
     fn only_a_ticket_becomes_a_link() {
         for text in ["", "wf1:x", "wf1:\u{1b}[2J", "javascript:x", "wf1:x y"] {
-            assert_eq!(place(text, false).map_err(|error| error.code()), Err(76), "{text}");
+            assert_eq!(place(&link(false, text)).map_err(|error| error.code()), Err(76), "{text}");
         }
     }
 
     #[test]
-    fn what_a_link_means_is_said_with_its_end() {
-        let told = meaning(true, CONTROL);
-        assert_eq!(told, "who opens the link first, within 10 min, has the session; Ctrl-C ends the page");
-        assert!(meaning(false, VIEW).contains("within 1 h 0 min, views the session"));
+    fn what_a_link_means_is_said_with_what_ends_it() {
+        assert_eq!(
+            meaning(&link(true, "x"), &Which::Here(None)),
+            "link 3: who opens it first has the session, within 10 min; `wayferry share --revoke 3` ends that, \
+             Ctrl-C the page"
+        );
+        let there = "user@host:foot".parse().expect("a session");
+        let told = meaning(&link(false, "x"), &there);
+        assert!(told.contains("up to 8 may view the session by it, within"), "{told}");
+        assert!(told.contains("`wayferry share --revoke 3 user@host:foot`"), "{told}");
+    }
+
+    #[test]
+    fn a_link_is_told_as_json_on_one_line() {
+        assert_eq!(told("http://x/#y", &link(true, "x"), false), "http://x/#y\n");
+        let document = told("http://x/#y", &link(true, "x"), true);
+        let document: serde_json::Value = serde_json::from_str(&document).expect("a document");
+        let expected =
+            json!({ "link": "http://x/#y", "id": 3, "role": "control", "seconds": 600, "uses": 1 });
+        assert_eq!(document, expected);
     }
 }

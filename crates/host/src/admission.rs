@@ -9,8 +9,8 @@ use std::os::fd::BorrowedFd;
 
 use wayferry_net::quic::{Connected, Listener, PageOrigin, SetupError};
 use wayferry_net::{Admitted, Carrier, Fingerprint, Ticket};
-use wayferry_proto::admission::{self, Fate, Lane, Role};
-use wayferry_proto::{Candidate, CloseReason, Config, Secret, Session, SessionId, Source, Time};
+use wayferry_proto::admission::{self, Entry, Fate, Lane, LinkId, MAX_LINKS, Revoked, Role};
+use wayferry_proto::{Candidate, CloseReason, Config, Digest, Secret, Session, SessionId, Source, Time};
 
 use crate::carriers::reachable;
 use crate::edge::socket::random_bytes;
@@ -37,6 +37,7 @@ impl Admission {
         reporter: Reporter,
     ) -> Self {
         let session = config.session;
+        let config = Config { digest: Some(digest), ..config };
         let admission = admission::Admission::new(config, Secret::from(random_bytes::<32>()));
         Self { listener, admitted: None, identity, session, admission, reporter }
     }
@@ -80,6 +81,50 @@ impl Admission {
         Ok(Some(Ticket { fingerprint, ..self.ticket(role, secret, until) }))
     }
 
+    /// A link: a ticket with this secret for pages of that origin, which lets in `uses` of them, as `role` and nothing
+    /// else, until then. Where `reached` says at which address the machine was reached, pages try that first. The
+    /// secret is not kept.
+    ///
+    /// # Errors
+    /// Why there can be none.
+    pub fn link(
+        &mut self,
+        (role, good): (Role, (Time, u8)),
+        secret: Secret,
+        origin: PageOrigin,
+        reached: Option<IpAddr>,
+        now: Time,
+    ) -> Result<(LinkId, Ticket), String> {
+        let listener = self.listener.as_ref().ok_or(NO_PORT)?;
+        let fingerprint = listener.admit_page(origin).map_err(|error| error.to_string())?;
+        let made = self.admission.secrets_mut().link(role, digest(&secret), good, now);
+        let id = made.map_err(|_| format!("{MAX_LINKS} links are good already (limit); revoke some"))?;
+        Ok((id, Ticket { fingerprint, ..self.ticket_at(secret, reached) }))
+    }
+
+    /// The links that are good.
+    pub fn links(&self, now: Time) -> impl Iterator<Item = &admission::Link> {
+        self.admission.secrets().links(now)
+    }
+
+    /// The link by which the active display came, if it came by one.
+    pub fn active_link(&self) -> Option<LinkId> {
+        self.admission.secrets().active_link()
+    }
+
+    /// That link, or every one, is good no more, and who came by it cannot come again. Says whether there was any, and
+    /// whether the active display came by it.
+    pub fn revoke_links(&mut self, which: Option<LinkId>, now: Time) -> (bool, bool) {
+        let Revoked { any, active, gone } = self.admission.secrets_mut().revoke_links(which, now);
+        self.dismiss(gone);
+        (any, active)
+    }
+
+    /// Links for viewing are good no more.
+    pub fn revoke_view_links(&mut self, now: Time) {
+        self.admission.secrets_mut().revoke_view_links(now);
+    }
+
     /// A ticket for the display with this certificate, which reached this machine at that address.
     pub fn invite(
         &mut self,
@@ -93,6 +138,11 @@ impl Admission {
             admitted.admit(fingerprint);
         }
         self.admission.secrets_mut().invite(role, secret, fingerprint, now);
+        self.ticket_at(secret, reached)
+    }
+
+    /// A ticket for who reached this machine at that address.
+    fn ticket_at(&self, secret: Secret, reached: Option<IpAddr>) -> Ticket {
         let mut ticket = self.ticket_with(secret);
         let loopback = ticket.addresses.iter().all(|address| address.ip().is_loopback());
         if loopback && reached.is_some_and(|ip| !ip.is_loopback()) {
@@ -160,7 +210,7 @@ impl Admission {
     }
 
     /// Looks at the candidates; gives those that are let in, and as what.
-    pub fn turn(&mut self, now: Time) -> Vec<(Role, Candidate<Link>)> {
+    pub fn turn(&mut self, now: Time) -> Vec<(Entry, Candidate<Link>)> {
         if let Some(listener) = &self.listener {
             listener.clear_wake();
         }
@@ -193,16 +243,16 @@ impl Admission {
     }
 
     /// Reads from a candidate; returns it if it is let in.
-    fn look_at(&mut self, number: u64, now: Time) -> Option<(Role, Candidate<Link>)> {
+    fn look_at(&mut self, number: u64, now: Time) -> Option<(Entry, Candidate<Link>)> {
         let link = self.admission.get_mut(number)?;
         link.receive(now);
         link.transmit(now);
         match self.admission.look_at(number, now)? {
             Fate::Waits => None,
-            Fate::Enters(role, candidate, dismissed) => {
+            Fate::Enters(entry, candidate, dismissed) => {
                 self.dismiss(dismissed);
                 candidate.holder().welcome();
-                Some((role, candidate))
+                Some((entry, candidate))
             }
             Fate::Leaves(mut link, why) => {
                 link.transmit(now);
@@ -232,6 +282,13 @@ impl Admission {
     }
 }
 
+/// SHA-256.
+fn digest(secret: &Secret) -> Digest {
+    Digest(wayferry_net::sha256(secret.expose()))
+}
+
+/// Why there is no link.
+const NO_PORT: &str = "the session has no UDP port";
 /// Nothing answers at port 0: the display comes on the stream.
 const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
@@ -308,7 +365,7 @@ mod tests {
     fn come_again(admission: &mut Admission, number: u8, shown: Secret) -> Option<Role> {
         let arrivals = hello_as(shown, secret(number));
         admission.add(come(arrivals), Fingerprint([number; 32]), Time::ZERO);
-        admission.turn(Time::ZERO).pop().map(|(role, _)| role)
+        admission.turn(Time::ZERO).pop().map(|(entry, _)| entry.role)
     }
 
     #[test]

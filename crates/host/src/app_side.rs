@@ -11,6 +11,7 @@ mod displays;
 mod ending;
 mod gpu;
 mod handed;
+mod links;
 mod notes;
 mod own_program;
 mod sound;

@@ -9,7 +9,9 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use wayferry_net::quic::PageOrigin;
+use wayferry_proto::admission::LinkId;
 
 /// What a caller wants of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,10 +33,18 @@ pub enum Request {
     },
     /// Makes tickets that were printed and not used invalid.
     Revoke,
+    /// A link for pages of an origin.
+    Share(Share),
+    /// The links that are good, and who came by which.
+    Links,
+    /// Makes that link, or every one, invalid, and sends those away who came by it.
+    RevokeLinks(Option<LinkId>),
     /// Sends its display away.
     Detach,
     /// Sends all viewers away.
     DetachViews,
+    /// Sends the viewer with this number away.
+    DetachView(u32),
     /// Ends the session.
     Stop,
     /// To have this address opened beside the display. It has no white space.
@@ -50,6 +60,69 @@ pub enum Request {
     Fetch(String),
 }
 
+/// What a link is to be like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    /// Who comes by it is the display.
+    pub control: bool,
+    /// For how long it is good; the session's default without.
+    pub good_for: Option<Duration>,
+    /// Where its pages are from.
+    pub page: PageOrigin,
+    /// The address at which this machine was reached, if it is another than the user's.
+    pub reached: Option<IpAddr>,
+}
+
+/// A link that was made.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NewLink {
+    /// What it is called.
+    pub id: LinkId,
+    /// Who comes by it is the display.
+    pub control: bool,
+    /// For how long it is good.
+    pub seconds: u64,
+    /// How many may come by it.
+    pub uses: u8,
+    /// The secret part.
+    pub ticket: String,
+}
+
+/// Without the ticket.
+impl fmt::Debug for NewLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, control, seconds, uses, .. } = self;
+        let mut fields = f.debug_struct("NewLink");
+        fields.field("id", id).field("control", control).field("seconds", seconds).field("uses", uses);
+        fields.finish_non_exhaustive()
+    }
+}
+
+/// A link as the user sees it later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkInfo {
+    /// What it is called.
+    pub id: u32,
+    /// `view` or `control`.
+    pub role: LinkRole,
+    /// For how long it is still good; 0 if it is not, and somebody is there who came by it.
+    pub seconds: u64,
+    /// How many may still come by it.
+    pub uses: u8,
+    /// Who is there by it: addresses, where they are known.
+    pub there: Vec<Option<String>>,
+}
+
+/// What a link is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkRole {
+    /// To view, and nothing else.
+    View,
+    /// To be the display.
+    Control,
+}
+
 /// The answer to an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
@@ -59,6 +132,10 @@ pub enum Answer {
     Waits,
     /// A ticket that works once.
     Ticket(String),
+    /// A link.
+    Link(NewLink),
+    /// The links that are good, or by which somebody is there.
+    Links(Vec<LinkInfo>),
     /// The file is there.
     Kept(String),
     /// No display would do it: the caller may do it here.
@@ -113,8 +190,19 @@ impl Word for Request {
                 format!("ticket{view}{}{}", good_for.unwrap_or_default(), page.unwrap_or_default())
             }
             Self::Revoke => "ticket --revoke".into(),
+            Self::Share(Share { control, good_for, page, reached }) => {
+                let control = if *control { " --control" } else { "" };
+                let good_for = good_for.map(|time| format!(" --for {}", time.as_secs_f64()));
+                let reached = reached.map(|address| format!(" --reached {address}"));
+                let (good_for, reached) = (good_for.unwrap_or_default(), reached.unwrap_or_default());
+                format!("share --origin {page}{control}{good_for}{reached}")
+            }
+            Self::Links => "share --list --json".into(),
+            Self::RevokeLinks(None) => "share --revoke".into(),
+            Self::RevokeLinks(Some(id)) => format!("share --revoke {id}"),
             Self::Detach => "detach".into(),
             Self::DetachViews => "detach --views".into(),
+            Self::DetachView(number) => format!("detach --viewer {number}"),
             Self::Stop => "stop".into(),
             Self::OpenUrl(url) => format!("open {url}"),
             Self::Send { size, name } => format!("send {size} {}", one_word(name)),
@@ -132,8 +220,13 @@ impl Word for Request {
             ["view", reached] => Some(Self::View(Some(reached.parse().ok()?))),
             ["ticket", "--revoke"] => Some(Self::Revoke),
             ["ticket", ref options @ ..] => ticket(options),
+            ["share", "--list", "--json"] => Some(Self::Links),
+            ["share", "--revoke"] => Some(Self::RevokeLinks(None)),
+            ["share", "--revoke", id] => Some(Self::RevokeLinks(Some(id.parse().ok()?))),
+            ["share", ref options @ ..] => share(options),
             ["detach"] => Some(Self::Detach),
             ["detach", "--views"] => Some(Self::DetachViews),
+            ["detach", "--viewer", number] => Some(Self::DetachView(number.parse().ok()?)),
             ["stop"] => Some(Self::Stop),
             ["open", url] if !url.is_empty() => Some(Self::OpenUrl(url.to_owned())),
             ["send", size, name] => Some(Self::Send { size: size.parse().ok()?, name: words_of(name)? }),
@@ -150,6 +243,11 @@ impl Word for Answer {
             Self::Elsewhere => "elsewhere".into(),
             Self::Waits => "waits".into(),
             Self::Ticket(ticket) => format!("ticket {ticket}"),
+            Self::Link(NewLink { id, control, seconds, uses, ticket }) => {
+                let role = if *control { "control" } else { "view" };
+                format!("link {id} {role} {seconds} {uses} {ticket}")
+            }
+            Self::Links(links) => format!("links {}", serde_json::json!(links)),
             Self::Kept(path) => format!("kept {}", one_word(path)),
             Self::Not(why) => format!("not {}", why.replace('\n', " ")),
         }
@@ -161,6 +259,8 @@ impl Word for Answer {
             None if text == "elsewhere" => Some(Self::Elsewhere),
             None if text == "waits" => Some(Self::Waits),
             Some(("ticket", ticket)) => Some(Self::Ticket(ticket.to_owned())),
+            Some(("link", words)) => new_link(words).map(Self::Link),
+            Some(("links", text)) => serde_json::from_str(text).ok().map(Self::Links),
             Some(("kept", path)) => Some(Self::Kept(words_of(path)?)),
             Some(("not", why)) => Some(Self::Not(why.to_owned())),
             _ => None,
@@ -232,6 +332,33 @@ fn ticket(options: &[&str]) -> Option<Request> {
     Some(Request::Ticket { view, good_for, page })
 }
 
+/// What is asked of a link; each once.
+fn share(options: &[&str]) -> Option<Request> {
+    let (mut control, mut good_for, mut page, mut reached) = (false, None, None, None);
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        match *option {
+            "--control" if !control => control = true,
+            "--for" if good_for.is_none() => good_for = Some(seconds(options.next()?)?),
+            "--origin" if page.is_none() => page = Some(options.next()?.parse().ok()?),
+            "--reached" if reached.is_none() => reached = Some(options.next()?.parse().ok()?),
+            _ => return None,
+        }
+    }
+    Some(Request::Share(Share { control, good_for, page: page?, reached }))
+}
+
+fn new_link(words: &str) -> Option<NewLink> {
+    let [id, role, seconds, uses, ticket] = words.split(' ').collect::<Vec<_>>()[..] else { return None };
+    let control = match role {
+        "view" => false,
+        "control" => true,
+        _ => return None,
+    };
+    let (id, seconds, uses) = (id.parse().ok()?, seconds.parse().ok()?, uses.parse().ok()?);
+    Some(NewLink { id, control, seconds, uses, ticket: ticket.to_owned() })
+}
+
 fn seconds(text: &str) -> Option<Duration> {
     let seconds = text.parse().ok().filter(|seconds| (0.0..=1e9).contains(seconds))?;
     Some(Duration::from_secs_f64(seconds))
@@ -273,6 +400,10 @@ mod tests {
         assert!(bytes.is_empty());
     }
 
+    fn origin() -> PageOrigin {
+        "http://localhost:8000".parse().expect("an origin")
+    }
+
     #[test]
     fn what_is_said_is_understood() {
         let reached = Some("2001:db8::1".parse().expect("an address"));
@@ -287,8 +418,19 @@ mod tests {
             Request::Ticket { view: false, good_for: Some(Duration::from_millis(90_500)), page: None },
             Request::Ticket { view: true, good_for: Some(Duration::from_secs(86_400)), page: None },
             Request::Revoke,
+            Request::Share(Share { control: false, good_for: None, page: origin(), reached: None }),
+            Request::Share(Share {
+                control: true,
+                good_for: Some(Duration::from_secs(90)),
+                page: origin(),
+                reached,
+            }),
+            Request::Links,
+            Request::RevokeLinks(None),
+            Request::RevokeLinks("3".parse().ok()),
             Request::Detach,
             Request::DetachViews,
+            Request::DetachView(4),
             Request::Stop,
             Request::OpenUrl("https://example.org/?a=b".into()),
             Request::Send { size: u64::MAX, name: "a b\n\u{202e}.pdf".into() },
@@ -299,6 +441,20 @@ mod tests {
             Answer::Elsewhere,
             Answer::Waits,
             Answer::Ticket("wf1:x".into()),
+            Answer::Link(NewLink {
+                id: "3".parse().expect("an id"),
+                control: true,
+                seconds: 600,
+                uses: 1,
+                ticket: "wf1:x".into(),
+            }),
+            Answer::Links(vec![LinkInfo {
+                id: 3,
+                role: LinkRole::View,
+                seconds: 60,
+                uses: 7,
+                there: vec![None, Some("192.0.2.7:5".into())],
+            }]),
             Answer::Kept("/home/a b/c".into()),
             Answer::Not("no display is there".into()),
         ]);
@@ -331,7 +487,13 @@ mod tests {
             b"ticket --view --view\n",
             b"ticket --page\n",
             b"ticket --page file:///page.html\n",
+            b"share\n",
+            b"share --control\n",
+            b"share --revoke all\n",
+            b"share --origin http://localhost:8000 --origin http://localhost:8000\n",
             b"detach --all\n",
+            b"detach --viewer\n",
+            b"detach --viewer -1\n",
             b"open \n",
             b"open a b\n",
             b"send 1\n",
@@ -342,6 +504,9 @@ mod tests {
             &[b'x'; MAX_LINE],
         ] {
             assert!(take::<Request>(&mut text.to_vec()).is_err(), "{text:?}");
+        }
+        for text in ["link 1 view 60 8", "link 0 view 60 8 x", "link 1 all 60 8 x", "links {}", "links [1]"] {
+            assert_eq!(Answer::decode(text), None, "{text}");
         }
         assert!(take::<Ended>(&mut b"ended 256\n".to_vec()).is_err());
     }

@@ -15,14 +15,14 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use wayferry_net::Fingerprint;
 use wayferry_net::quic::PageOrigin;
-use wayferry_proto::admission::Role;
+use wayferry_proto::admission::{Entry, LinkId, Role};
 use wayferry_proto::{Candidate, Secret, Time};
 
 use crate::admission::Admission;
 use crate::bootstrap::{Choice, Line};
 use crate::carriers;
 use crate::clock::earlier;
-use crate::control::{self, Answer, Ended, Notice, Request, Word};
+use crate::control::{self, Answer, Ended, NewLink, Notice, Request, Share, Word};
 use crate::edge::part::{Hub, Part};
 use crate::edge::socket::random_bytes;
 use crate::edge::wait::{Interests, Ready};
@@ -34,13 +34,19 @@ use crate::sessions::{self, Named};
 /// An order to the session, or a display for it.
 pub enum Call {
     /// A display that was let in, as what its secret is good for.
-    Display(Role, Box<Candidate<Link>>),
+    Display(Entry, Box<Candidate<Link>>),
     /// The figures are wanted here.
     Info(OwnedFd),
     /// The display is to leave.
     Detach(OwnedFd),
     /// The viewers are to leave.
     DetachViews(OwnedFd),
+    /// The viewer with this number is to leave.
+    DetachView(u32, OwnedFd),
+    /// The links that are good are wanted here, with who came by which.
+    Links(OwnedFd),
+    /// Who came by a link that was revoked is to leave; none of them can come again.
+    LinksRevoked(LinksRevoked, OwnedFd),
     /// The session is to end.
     Stop(OwnedFd),
     /// This address is to be opened beside the display.
@@ -51,6 +57,17 @@ pub enum Call {
     Ended(u8),
     /// The owner is gone.
     OwnerLeft,
+}
+
+/// Links that are good no more.
+#[derive(Debug, Clone, Copy)]
+pub struct LinksRevoked {
+    /// Which; none is if it does not say.
+    pub which: Option<LinkId>,
+    /// There was such a link, or somebody who came by it.
+    pub any: bool,
+    /// The display came by it.
+    pub active: bool,
 }
 
 /// See the module.
@@ -94,7 +111,7 @@ impl Part for ControlServer {
             }
         }
         let come = self.admission.turn(now).into_iter();
-        self.calls.extend(come.map(|(role, candidate)| Call::Display(role, Box::new(candidate))));
+        self.calls.extend(come.map(|(entry, candidate)| Call::Display(entry, Box::new(candidate))));
         Ok(())
     }
 }
@@ -167,6 +184,11 @@ impl ControlServer {
     /// Who may come again.
     pub fn admission(&mut self) -> &mut Admission {
         &mut self.admission
+    }
+
+    /// The same, to be looked at.
+    pub fn admission_there(&self) -> &Admission {
+        &self.admission
     }
 
     /// Tells the owner, if there is one.
@@ -251,7 +273,7 @@ impl ControlServer {
             };
             visitor.step = match self.take(&visitor, &text, now) {
                 Ok(Some(step)) => step,
-                Ok(None) => return finish(visitor, &text),
+                Ok(None) => return self.finish(visitor, &text, now),
                 Err(why) => {
                     answer(&visitor.socket, &Answer::Not(why));
                     return Fate::Leaves;
@@ -271,12 +293,21 @@ impl ControlServer {
                     let role = if view { Role::View } else { Role::Active };
                     self.print_ticket(role, now + good_for.unwrap_or(TICKET_LIFE), page, visitor)
                 }
+                Some(Request::Share(wanted)) => {
+                    let secret = Secret::from(random_bytes::<32>());
+                    let link = share(&mut self.admission, wanted, secret, now)?;
+                    answer(&visitor.socket, &Answer::Link(link));
+                    Ok(None)
+                }
                 Some(Request::Revoke) => {
                     self.admission.revoke_tickets();
                     answer(&visitor.socket, &Answer::Done);
                     Ok(None)
                 }
-                Some(Request::Info | Request::Detach | Request::DetachViews) => Ok(None),
+                Some(Request::Info | Request::Detach | Request::DetachViews | Request::DetachView(_)) => {
+                    Ok(None)
+                }
+                Some(Request::Links | Request::RevokeLinks(_)) => Ok(None),
                 Some(Request::Stop | Request::OpenUrl(_) | Request::Send { .. }) => Ok(None),
                 Some(Request::Fetch(_)) => Err("a display alone fetches files".into()),
                 None => Err(format!("`{text}` is nothing that this session knows")),
@@ -329,6 +360,38 @@ impl ControlServer {
         Ok(None)
     }
 
+    /// What a visitor's last line leads to.
+    fn finish(&mut self, visitor: Visitor, text: &str, now: Time) -> Fate {
+        match visitor.step {
+            Step::Request => match Request::decode(text) {
+                Some(Request::Info) => Fate::Calls(Call::Info(visitor.socket)),
+                Some(Request::Detach) => Fate::Calls(Call::Detach(visitor.socket)),
+                Some(Request::DetachViews) => {
+                    // Or they would come by them again.
+                    self.admission.revoke_view_links(now);
+                    Fate::Calls(Call::DetachViews(visitor.socket))
+                }
+                Some(Request::DetachView(number)) => Fate::Calls(Call::DetachView(number, visitor.socket)),
+                Some(Request::Links) => Fate::Calls(Call::Links(visitor.socket)),
+                Some(Request::RevokeLinks(which)) => {
+                    // At once: who is judged after this in the same turn is refused.
+                    let (any, active) = self.admission.revoke_links(which, now);
+                    Fate::Calls(Call::LinksRevoked(LinksRevoked { which, any, active }, visitor.socket))
+                }
+                Some(Request::Stop) => Fate::Calls(Call::Stop(visitor.socket)),
+                Some(Request::OpenUrl(url)) => Fate::Calls(Call::OpenUrl(url, visitor.socket)),
+                Some(Request::Send { size, name }) => Fate::Calls(Call::Send(size, name, visitor.socket)),
+                _ => Fate::Leaves,
+            },
+            Step::Choice(certificate) => match Line::decode(text) {
+                Ok(Line::Choice(Choice::Stream)) => Fate::Enters(visitor.socket, certificate),
+                // By QUIC it comes to the admission by itself.
+                _ => Fate::Leaves,
+            },
+            Step::Greeting(..) => Fate::Leaves,
+        }
+    }
+
     /// A display comes on the socket on which it was met.
     fn enter(&mut self, socket: OwnedFd, certificate: Fingerprint, now: Time) {
         match carriers::byte_stream(socket) {
@@ -338,25 +401,21 @@ impl ControlServer {
     }
 }
 
-/// What a visitor's last line leads to.
-fn finish(visitor: Visitor, text: &str) -> Fate {
-    match visitor.step {
-        Step::Request => match Request::decode(text) {
-            Some(Request::Info) => Fate::Calls(Call::Info(visitor.socket)),
-            Some(Request::Detach) => Fate::Calls(Call::Detach(visitor.socket)),
-            Some(Request::DetachViews) => Fate::Calls(Call::DetachViews(visitor.socket)),
-            Some(Request::Stop) => Fate::Calls(Call::Stop(visitor.socket)),
-            Some(Request::OpenUrl(url)) => Fate::Calls(Call::OpenUrl(url, visitor.socket)),
-            Some(Request::Send { size, name }) => Fate::Calls(Call::Send(size, name, visitor.socket)),
-            _ => Fate::Leaves,
-        },
-        Step::Choice(certificate) => match Line::decode(text) {
-            Ok(Line::Choice(Choice::Stream)) => Fate::Enters(visitor.socket, certificate),
-            // By QUIC it comes to the admission by itself.
-            _ => Fate::Leaves,
-        },
-        Step::Greeting(..) => Fate::Leaves,
+/// Makes a link as it is wanted, or says why not.
+fn share(admission: &mut Admission, wanted: Share, secret: Secret, now: Time) -> Result<NewLink, String> {
+    let Share { control, good_for, page, reached } = wanted;
+    let (role, life, most, uses) = match control {
+        true => (Role::Active, CONTROL_LIFE, CONTROL_LIFE_MAX, 1),
+        false => (Role::View, VIEW_LIFE, VIEW_LIFE_MAX, VIEW_USES_MAX),
+    };
+    let good_for = good_for.unwrap_or(life);
+    if good_for > most {
+        let what = if control { "control" } else { "viewing" };
+        return Err(format!("a link for {what} is good for {} h at most", most.as_secs() / 3_600));
     }
+    let good = (now + good_for, uses);
+    let (id, ticket) = admission.link((role, good), secret, page, reached, now)?;
+    Ok(NewLink { id, control, seconds: good_for.as_secs(), uses, ticket: ticket.to_string() })
 }
 
 /// Answers a caller; one that has gone is no trouble.
@@ -391,6 +450,16 @@ pub(crate) fn hear_line(socket: &OwnedFd, heard: &mut Vec<u8>) -> Heard {
 
 /// How long a printed ticket is good, if its user does not say.
 pub const TICKET_LIFE: Duration = Duration::from_secs(3_600);
+/// How long a link for control is good, if its user does not say.
+pub const CONTROL_LIFE: Duration = Duration::from_secs(600);
+/// The most that its user may say.
+pub const CONTROL_LIFE_MAX: Duration = Duration::from_secs(3_600);
+/// The same of a link for viewing.
+pub const VIEW_LIFE: Duration = Duration::from_secs(3_600);
+/// The most that its user may say.
+pub const VIEW_LIFE_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// How many may come by a link for viewing.
+const VIEW_USES_MAX: u8 = 8;
 /// Why no other viewer is let in.
 pub const FULL: &str = "8 viewers already (limit)";
 /// Callers connected at once.
@@ -483,7 +552,10 @@ mod tests {
         let mut display = Link::new(session, carrier);
         display.transmit(Time::ZERO);
         let call = turns(&mut server, ControlServer::poll_call);
-        assert!(matches!(call, Call::Display(Role::Active, _)), "it is let in before it has heard a word");
+        assert!(
+            matches!(call, Call::Display(Entry { role: Role::Active, .. }, _)),
+            "it is let in before it has heard a word"
+        );
         // The ticket's line comes before what the other carrier says, and the display reads it in time.
         let clock = Clock::start();
         let Ok(Line::Ticket { ticket, name }) = hear(&socket, &clock, clock.now(), None) else {

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use wayferry_proto::admission::LinkId;
 use wayferry_proto::{ConnectionId, LinkState, RepairCounts, Session, SessionId, Side, SurfaceId, Time};
 use wayferry_wayland::PredictFigures;
 use wayferry_wayland::app::{Counts, Fidelity, Kept};
@@ -40,6 +41,8 @@ pub struct Figures {
     kept: Option<(Kept, usize)>,
     /// Of the app side.
     views: Option<Views>,
+    /// Of the app side: by which link the display came, if by one.
+    by: Option<u32>,
     /// Of the display side: what programs take of what they may.
     shares: Option<Value>,
     sound: Option<Value>,
@@ -63,12 +66,18 @@ struct Views {
 }
 
 /// A viewer.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ViewerInfo {
+    /// By this its user calls it.
+    pub id: u32,
+    /// What it says that it is.
+    pub software: Option<String>,
     /// Where it came from over QUIC; `None` if it came another way.
     pub from: Option<SocketAddr>,
     /// For how long.
     pub since: Duration,
+    /// By which link it came, if by one.
+    pub link: Option<u32>,
 }
 
 /// A session's name, and whether a display shows it.
@@ -120,6 +129,7 @@ impl Figures {
             shown: None,
             kept: None,
             views: None,
+            by: None,
             shares: None,
             sound: None,
             microphone: None,
@@ -184,6 +194,12 @@ impl Figures {
     #[must_use]
     pub fn with_kept(self, kept: Kept, owed: usize) -> Self {
         Self { kept: Some((kept, owed)), ..self }
+    }
+
+    /// With the link by which its display came, if it came by one.
+    #[must_use]
+    pub fn with_link(self, link: Option<LinkId>) -> Self {
+        Self { by: link.map(u32::from), ..self }
     }
 
     /// With these viewers, how content came to them, and bytes of pixels that are kept for them alone.
@@ -256,6 +272,7 @@ impl Figures {
         // More than the macro takes.
         document["place"] = self.shown.as_ref().and_then(|(place, _)| place.clone()).into();
         document["shown_seconds"] = self.shown.as_ref().map(|(_, since)| since.as_secs()).into();
+        document["link"] = self.by.into();
         document["sound"] = self.sound.clone().unwrap_or_default();
         document["microphone"] = self.microphone.clone().unwrap_or_default();
         document["gpu"] = self.gpu.clone().unwrap_or_default();
@@ -278,7 +295,13 @@ struct Surfaces {
 const MAX_SURFACES: usize = 100;
 
 fn viewer(viewer: &ViewerInfo) -> Value {
-    json!({ "from": viewer.from.map(|from| from.to_string()), "seconds": viewer.since.as_secs() })
+    json!({
+        "id": viewer.id,
+        "software": viewer.software,
+        "from": viewer.from.map(|from| from.to_string()),
+        "seconds": viewer.since.as_secs(),
+        "link": viewer.link,
+    })
 }
 
 fn surface((program, it): &(ConnectionId, Fidelity)) -> Value {
@@ -367,6 +390,7 @@ mod tests {
             shown: None,
             kept: None,
             views: None,
+            by: None,
             shares: None,
             sound: Some(sound()),
             microphone: Some(microphone()),
@@ -440,8 +464,16 @@ mod tests {
     fn what_is_known_is_announced() {
         let document = sample().with_place(Some("foot"), State::Attached, Duration::from_millis(7_900));
         let from = [Some(SocketAddr::from(([192, 0, 2, 7], 5))), None];
-        let viewers = from.map(|from| ViewerInfo { from, since: Duration::from_millis(2_500) });
-        let document = document.with_views(viewers.to_vec(), (Counts { own: 3, shared: 400 }, 65_536));
+        let viewers = from.map(|from| ViewerInfo {
+            id: 7,
+            software: from.map(|_| "a browser".to_owned()),
+            from,
+            since: Duration::from_millis(2_500),
+            link: from.map(|_| 3),
+        });
+        let document = document
+            .with_link("4".parse().ok())
+            .with_views(viewers.to_vec(), (Counts { own: 3, shared: 400 }, 65_536));
         let mut document = document.with_kept(Kept { pixels: 1_228_800, state: 507 }, 32).document();
         // One literal of the macro takes no more fields.
         let object = document.as_object_mut().expect("an object");
@@ -451,7 +483,10 @@ mod tests {
         for (name, value) in kept.into_iter().chain(views).chain(updates) {
             assert_eq!(object.remove(name), Some(json!(value)), "{name}");
         }
-        let viewers = json!([{ "from": "192.0.2.7:5", "seconds": 2 }, { "from": null, "seconds": 2 }]);
+        let viewers = json!([
+            { "id": 7, "software": "a browser", "from": "192.0.2.7:5", "seconds": 2, "link": 3 },
+            { "id": 7, "software": null, "from": null, "seconds": 2, "link": null },
+        ]);
         assert_eq!(object.remove("viewers"), Some(viewers));
         assert_eq!(object.remove("sound"), Some(sound()));
         assert_eq!(object.remove("microphone"), Some(microphone()));
@@ -461,6 +496,7 @@ mod tests {
         assert_eq!(object.remove("predicted"), Some(Value::Null), "of the display side");
         assert_eq!(object.remove("place"), Some(Value::Null), "of the display side");
         assert_eq!(object.remove("shown_seconds"), Some(Value::Null), "of the display side");
+        assert_eq!(object.remove("link"), Some(json!(4)));
         let expected = json!({
             "role": "app", "pid": std::process::id(), "session": "a0a1a2a3",
             "name": "foot", "state": "attached", "state_seconds": 7,
@@ -513,6 +549,7 @@ mod tests {
             "owed_bytes",
             "views",
             "viewers",
+            "link",
             "view_pixel_bytes",
             "view_updates_shared",
             "view_updates_own",

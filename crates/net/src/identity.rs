@@ -46,11 +46,15 @@ impl Fingerprint {
 
     /// Of this certificate.
     pub(crate) fn of(certificate: &CertificateDer<'_>) -> Self {
-        let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
-        let mut bytes = [0; 32];
-        bytes.copy_from_slice(digest.as_ref());
-        Self(bytes)
+        Self(sha256(certificate))
     }
+}
+
+/// SHA-256 (FIPS 180-4).
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let mut digest = [0; 32];
+    digest.copy_from_slice(ring::digest::digest(&ring::digest::SHA256, bytes).as_ref());
+    digest
 }
 
 /// 64 lower-case hexadecimal digits.

@@ -25,7 +25,7 @@ mod wake;
 
 pub use self::byte_stream::ByteStream;
 pub use self::carrier::{Carrier, QUEUE_LIMIT};
-pub use self::identity::{Fingerprint, Identity};
+pub use self::identity::{Fingerprint, Identity, sha256};
 pub use self::peers::{ADMITTED_MAX, Admitted, Peers};
 pub use self::pem_file::{NotPem, PemContent, PemError, PemFault};
 pub use self::roots::{Origin, Roots};

@@ -94,6 +94,8 @@ impl Site {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn site() -> Site {
@@ -161,5 +163,18 @@ mod tests {
         let answer = ask(&site, "GET /open-abc", "localhost:8000");
         assert!(answer.contains(" 303 ") && answer.contains("\r\nLocation: /#wf1:x\r\n"), "{answer}");
         assert!(ask(&site, "GET /open-abc", "localhost:8000").contains(" 404 "));
+    }
+
+    // Here, because the fuzz target of the parser loads its file.
+    proptest! {
+        #[test]
+        fn any_head_is_read_alike_in_any_pieces(
+            bytes in prop::collection::vec(prop_oneof![Just(b'\r'), Just(b'\n'), Just(b' '), any::<u8>()], 0..300),
+            at in any::<prop::sample::Index>(),
+        ) {
+            let bytes = [&b"GET / HTTP/1.1\r\nHost: a"[..], &bytes, b"\r\n\r\n"].concat();
+            let before = request::read(&bytes[..at.index(bytes.len())]);
+            prop_assert!(before == request::Read::Part || before == request::read(&bytes));
+        }
     }
 }

@@ -207,7 +207,7 @@ extern "C" fn poll_transmit(now: f64) -> u32 {
 
 /// What has happened: 0 nothing, 1 the page is let in, 2 a program is not shown any more (why is at [`out`]), and it is
 /// over: 10 it is done, 11 the ticket is not good, 12 there are too many viewers, 13 another build, 14 the link was
-/// lost, 15 a rule was broken, 16 another display has taken the session.
+/// lost, 15 a rule was broken, 16 another display has taken the session, 17 its link was taken back.
 #[unsafe(no_mangle)]
 extern "C" fn poll_notice() -> u32 {
     viewing(|viewer, _, out| {
@@ -227,6 +227,7 @@ extern "C" fn poll_notice() -> u32 {
                 Over::Lost => 14,
                 Over::Broken => 15,
                 Over::Taken => 16,
+                Over::Revoked => 17,
             },
         }
     })

@@ -42,10 +42,12 @@ pub enum Notice {
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
-    /// The session has ended, or its owner has sent all viewers away.
+    /// The session has ended, or its owner has sent the page away.
     Done,
-    /// The ticket is not good, or not good any more.
+    /// The ticket is not good, or not good any more: that it was used up, has expired or was taken back is not told.
     Refused,
+    /// The link was taken back by which the page had come.
+    Revoked,
     /// There are as many viewers as may be.
     Full,
     /// Another display has taken the session.
@@ -223,6 +225,7 @@ impl Viewer {
                 let was_display = self.role == Role::Control && self.is_welcome;
                 let over = match reason {
                     CloseReason::Gone if was_display => Over::Taken,
+                    CloseReason::BadSecret if self.is_welcome => Over::Revoked,
                     _ => over(&reason, by),
                 };
                 self.notices.push_back(Notice::Over(over));

@@ -250,6 +250,19 @@ fn a_display_is_no_view_tells_its_keymap_and_hears_when_another_one_takes_the_se
 }
 
 #[test]
+fn who_was_let_in_hears_that_the_link_was_taken_back_and_nobody_else() {
+    let mut pair = Pair::new(viewer(), host());
+    pair.show();
+    pair.host.close(CloseReason::BadSecret);
+    pair.settle();
+    assert_eq!(pair.notices, [Notice::Welcome, Notice::Over(Over::Revoked)]);
+    let mut pair = Pair::new(viewer(), host());
+    pair.host.close(CloseReason::BadSecret);
+    pair.settle();
+    assert_eq!(pair.notices, [Notice::Over(Over::Refused)]);
+}
+
+#[test]
 fn an_app_side_that_does_not_read_is_given_up() {
     let mut viewer = viewer();
     viewer.set_unsent(Time::ZERO, MAX_UNSENT);

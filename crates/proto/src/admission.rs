@@ -1,21 +1,24 @@
 //! The way in for displays: who may attach to a session, and what the others are told. Sans-IO.
 //!
 //! Everyone can reach a port, so several candidates may wait for admission; one that shows a secret that was given out
-//! is let in, once for each ([`Secrets`]). Strangers, displays whose certificates are known, and those on byte streams
-//! have places of their own, and the newest always gets one ([`Places`]). It knows no carriers: what holds a place is
-//! the caller's, with a [`Session`] in it. It does not decide what becomes of the display that is there already.
+//! is let in ([`Secrets`]): once, or by a link ([`Link`]) as often as that says. Strangers, displays whose certificates
+//! are known, and those on byte streams have places of their own, and the newest always gets one ([`Places`]). It knows
+//! no carriers: what holds a place is the caller's, with a [`Session`] in it. It does not decide what becomes of the
+//! display that is there already.
 //! Invariant: a stranger without a secret costs a place for at most [`PATIENCE`], and nothing else.
 //!
 //! The run loop: [`Admission::come`] for each that comes; then, for each of [`Admission::numbers`], hand what has
 //! arrived to the session ([`Admission::get_mut`]) and [look at it](Admission::look_at), also when
 //! [`Admission::next_timeout`] has passed.
 
+mod links;
 mod secrets;
 
 use std::time::Duration;
 
-use secrets::Credentials;
-pub use secrets::{INVITED, MAX_GIVEN, MAX_VIEWERS, Role, Secrets};
+pub use links::{Link, LinkId, MAX_LINKS, NotALinkId, TooManyLinks};
+use secrets::{Accepted, Credentials, Key};
+pub use secrets::{Entry, INVITED, MAX_GIVEN, MAX_VIEWERS, Revoked, Role, Secrets};
 
 use crate::{
     Candidate, Capabilities, CloseReason, ClosedBy, Config, Event, Places, Secret, Session, Source, Time,
@@ -48,7 +51,7 @@ pub enum Lane {
 struct Visitor<C, H> {
     holder: H,
     /// What was accepted when it came.
-    accepted: Vec<Secret>,
+    accepted: Vec<Key>,
     certificate: C,
     /// When it has to go, unless it is let in before.
     until: Option<Time>,
@@ -60,7 +63,7 @@ pub enum Fate<C, H> {
     /// It keeps its place.
     Waits,
     /// It is let in. The certificate of a display that cannot come again for it is good no more.
-    Enters(Role, Candidate<H>, Option<C>),
+    Enters(Entry, Candidate<H>, Option<C>),
     /// It is not let in; its session is closed. With the reason, if that is its own doing.
     Leaves(H, Option<(CloseReason, ClosedBy)>),
 }
@@ -103,11 +106,16 @@ impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
         now: Time,
         make: impl FnOnce(Config) -> H,
     ) -> (u64, Option<H>) {
-        let (accepted_secrets, accepted_incarnations) = self.secrets.accepted(now);
-        let accepted = accepted_secrets.clone();
-        let config = Config { start: now, accepted_secrets, accepted_incarnations, ..self.config.clone() };
+        let Accepted { keys, secrets, digests, incarnations } = self.secrets.accepted(now);
+        let config = Config {
+            start: now,
+            accepted_secrets: secrets,
+            accepted_digests: digests,
+            accepted_incarnations: incarnations,
+            ..self.config.clone()
+        };
         let until = (lane == Lane::Stranger).then_some(now + PATIENCE);
-        let candidate = Visitor { holder: make(config), accepted, certificate, until };
+        let candidate = Visitor { holder: make(config), accepted: keys, certificate, until };
         self.count += 1;
         let lost = self.lanes[lane as usize].enter(self.count, source, candidate);
         (self.count, lost.map(turned_away))
@@ -153,14 +161,14 @@ impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
         if session.is_closed() {
             return Fate::Leaves(holder, None);
         }
-        let secret = session.matched_secret().and_then(|index| accepted.get(index).copied());
+        let key = session.matched_secret().and_then(|index| accepted.get(index).copied());
         let incarnation = session.peer().and_then(|peer| peer.incarnation);
         let view_only = session.capabilities().has(Capabilities::VIEW);
         let wish = if view_only { Role::View } else { Role::Active };
         // Of two ways that a display takes at the same time, the other may have used the secret.
-        match self.secrets.admit(&Credentials { secret, incarnation, certificate, wish }, now) {
-            Some((part, dismissed)) => match Candidate::new(holder) {
-                Ok(candidate) => Fate::Enters(part, candidate, dismissed),
+        match self.secrets.admit(&Credentials { key, incarnation, certificate, wish }, now) {
+            Some((entry, dismissed)) => match Candidate::new(holder) {
+                Ok(candidate) => Fate::Enters(entry, candidate, dismissed),
                 Err(holder) => Fate::Leaves(holder, None),
             },
             None => {

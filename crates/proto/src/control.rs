@@ -8,7 +8,7 @@ mod hello;
 
 use bytes::Bytes;
 
-pub use self::hello::{Capabilities, Compression, Hello, MAX_SOFTWARE, Secret, SessionId, Versions};
+pub use self::hello::{Capabilities, Compression, Digest, Hello, MAX_SOFTWARE, Secret, SessionId, Versions};
 use crate::file::{FileFate, FileOffer};
 use crate::wire::{Reader, Writer};
 use crate::{ConnectionId, Error, HostTime, Note, NoteEnd, Receipt, TrayAct, TrayItem, TrayMenu};

@@ -42,7 +42,7 @@ pub use channel::{
 };
 pub use clock::ClockMap;
 pub use control::{
-    Capabilities, Compression, Control, Hello, Listen, MAX_CONTROL, MAX_ERROR_TEXT, MAX_MESSAGE,
+    Capabilities, Compression, Control, Digest, Hello, Listen, MAX_CONTROL, MAX_ERROR_TEXT, MAX_MESSAGE,
     MAX_SNAPSHOT, MAX_SOFTWARE, MAX_STOPPED, MAX_URL, Resume, Secret, SessionId, UrlFate, Versions,
 };
 pub use error::{CloseReason, ClosedBy, Error, MAX_REASON, sanitise};

@@ -292,10 +292,20 @@ impl<H: AsRef<Session> + AsMut<Session>> Succession<H> {
 
     /// The user sends the display away. Says whether one was there or away.
     pub fn detach(&mut self, now: Time) -> bool {
+        self.send_away(now, CloseReason::Done)
+    }
+
+    /// What the display came by was taken back: it is sent away, and hears that its secret is good no more. Says
+    /// whether one was there or away.
+    pub fn revoke(&mut self, now: Time) -> bool {
+        self.send_away(now, CloseReason::BadSecret)
+    }
+
+    fn send_away(&mut self, now: Time, why: CloseReason) -> bool {
         if self.course == Course::Over {
             return false;
         }
-        let was_there = self.dismiss(now, CloseReason::Done);
+        let was_there = self.dismiss(now, why);
         self.outputs.push_back(Output::Forget);
         was_there
     }

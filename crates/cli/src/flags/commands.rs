@@ -1,7 +1,7 @@
 //! What each command takes beside the options that it shares with others.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use clap::Args;
 use wayferry_net::quic::PageOrigin;
 
 use super::own::{BeginFlags, ReachFlags, ShowFlags, SideFlags};
-use super::values::{Role, parse_duration, parse_instant, parse_listen, parse_ports, parse_seconds};
+use super::values::{Links, Role, parse_duration, parse_instant, parse_listen, parse_ports, parse_seconds};
 use super::which::Which;
 
 #[derive(Debug, Args)]
@@ -207,12 +207,12 @@ pub(crate) struct ShareFlags {
     pub(crate) which: WhichFlags,
     /// Who opens the link has the session, in place of the display that is there.
     ///
-    /// Without, who opens it views the session, and nothing that they type or click reaches the programs.
+    /// It works once. Without, up to eight may view by it, and nothing that they type or click reaches the programs.
     #[arg(long)]
     pub(crate) control: bool,
-    /// How long the link is good, such as 90s or 2h [default: 1h, with `--control` 10m].
+    /// How long the link is good, such as 2h [default: 1h, with `--control` 10m].
     ///
-    /// Who has come by then may stay.
+    /// At most 24h, with `--control` 1h. Who has come by then may stay.
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) good_for: Option<Duration>,
     /// Open it in this desktop's browser.
@@ -221,10 +221,30 @@ pub(crate) struct ShareFlags {
     /// Serve the page at this port [default: one that is free].
     #[arg(long = "port", value_name = "PORT")]
     pub(crate) serve_port: Option<u16>,
+    /// Show the links that are good, or by which somebody is there.
+    #[arg(long, conflicts_with_all = SERVING)]
+    pub(crate) list: bool,
+    /// Take back this link, or `all`, and send away who came by it, for good.
+    ///
+    /// LINK is its number in `--list`.
+    #[arg(long, value_name = "LINK", conflicts_with_all = SERVING, conflicts_with_all = ["list", "json"])]
+    pub(crate) revoke: Option<Links>,
+    /// Print the link, or the list, as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print what the session answers to a request for a link for pages from there, and serve nothing.
+    #[arg(long, hide = true, value_name = "ORIGIN", conflicts_with_all = ["open", "serve_port", "json"])]
+    pub(crate) origin: Option<PageOrigin>,
+    /// At which address this machine was reached.
+    #[arg(long, hide = true, value_name = "ADDRESS", requires = "origin")]
+    pub(crate) reached: Option<IpAddr>,
     /// Serve the files of this folder in place of the page.
     #[arg(long, hide = true, value_name = "FOLDER")]
     pub(crate) page_files: Option<PathBuf>,
 }
+
+/// What means nothing where no link is made.
+const SERVING: [&str; 5] = ["control", "good_for", "open", "serve_port", "origin"];
 
 #[derive(Debug, Args)]
 pub(crate) struct DetachFlags {
@@ -233,6 +253,11 @@ pub(crate) struct DetachFlags {
     /// Let the viewers leave, and not the display that has the session.
     #[arg(long)]
     pub(crate) views: bool,
+    /// Let this viewer leave; NUMBER is the one in `wayferry list`.
+    ///
+    /// It cannot come back by itself. A link by which it came is still good: see `wayferry share --revoke`.
+    #[arg(long, value_name = "NUMBER", conflicts_with = "views")]
+    pub(crate) viewer: Option<u32>,
 }
 
 #[derive(Debug, Args)]

@@ -19,7 +19,7 @@ use wayferry_host::{GPU_HELPER, gpu_helper};
 pub(crate) use self::commands::*;
 use self::order::arrange;
 pub(crate) use self::own::{BeginFlags, CommonFlags, OwnFlags, ReachFlags, ShowFlags, SideFlags};
-pub(crate) use self::values::{Events, Gpu, OpenUrl, Role, Switch};
+pub(crate) use self::values::{Events, Gpu, Links, OpenUrl, Role, Switch};
 pub(crate) use self::which::Which;
 use crate::config;
 use crate::error::Error;
@@ -121,10 +121,14 @@ pub(crate) enum Command {
     Ticket(TicketFlags),
     /// Show a session in a browser: serve the page here, and print a link
     ///
-    /// Who opens the link first views the session, or, with `--control`, has it; the link works once. The browser goes
-    /// to the session's own UDP port by itself. This machine serves the page alone, at http://localhost:PORT to its
-    /// own browsers, until Ctrl-C.
-    Share(ShareFlags),
+    /// Who opens the link views the session, up to eight at once, or, with `--control`, has it; then it works once. The
+    /// browser goes to the session's own UDP port by itself. This machine serves the page alone, at
+    /// http://localhost:PORT to its own browsers, until Ctrl-C. `--list` shows the links and who is there by them,
+    /// `--revoke` takes one back and sends away who came by it.
+    #[command(
+        override_usage = "wayferry share [OPTIONS] [SSH OPTIONS] [WHICH]\n       wayferry share --list [--json] [WHICH]\n       wayferry share --revoke LINK [WHICH]"
+    )]
+    Share(Box<ShareFlags>),
     /// Show which settings hold for a host, and where each comes from
     Config(ConfigFlags),
     /// Draw what `--trace` wrote, and print how long each stage takes

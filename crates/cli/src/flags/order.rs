@@ -61,13 +61,12 @@ impl Line {
 /// # Errors
 /// One of ssh's options lacks its argument.
 pub(super) fn arrange(words: Vec<OsString>, definition: &clap::Command) -> Result<Line, Error> {
-    let takes_value = |word: &OsString| takes_value(definition, word);
     let mut words = words.into_iter().peekable();
     let program = words.next();
     let (mut own, mut name) = (Vec::new(), None);
     while let Some(word) = words.next() {
         if word.as_bytes().starts_with(b"-") {
-            let value = takes_value(&word).then(|| words.next()).flatten();
+            let value = takes_value(definition, None, &word).then(|| words.next()).flatten();
             own.push(word);
             own.extend(value);
         } else {
@@ -86,6 +85,7 @@ pub(super) fn arrange(words: Vec<OsString>, definition: &clap::Command) -> Resul
         return Ok(Line { words: program.into_iter().chain(own).collect(), at: 1, ..Line::default() });
     };
     let command = definition.get_subcommands().find(|command| name == *command.get_name());
+    let takes_value = |word: &OsString| takes_value(definition, command, word);
     let reaches = command.is_some_and(|command| command.get_arguments().any(|arg| arg.get_id() == "ssh_bin"));
     let mut line = Line { words: program.into_iter().chain([name.clone()]).collect(), ..Line::default() };
     line.at = line.words.len();
@@ -158,11 +158,16 @@ fn is_ours(word: &OsString) -> bool {
     ["-h", "-v", "-vv", "-V"].iter().any(|ours| word == ours)
 }
 
-/// Whether an own option takes the word behind it, in whichever command it occurs. One that may stand alone does not.
-fn takes_value(definition: &clap::Command, word: &OsString) -> bool {
+/// Whether an own option takes the word behind it: in this command, or, where that does not have it or is not known
+/// yet, in each in which it occurs. One that may stand alone does not.
+fn takes_value(definition: &clap::Command, command: Option<&clap::Command>, word: &OsString) -> bool {
     let Some(name) = word.to_str().and_then(|word| word.strip_prefix("--")) else { return false };
+    let takes = |arg: &clap::Arg| arg.get_action().takes_values() && !arg.is_require_equals_set();
+    let is_it = |arg: &&clap::Arg| arg.get_long() == Some(name);
+    if let Some(arg) = command.and_then(|command| command.get_arguments().find(is_it)) {
+        return takes(arg);
+    }
     let all = [definition].into_iter().chain(definition.get_subcommands());
-    all.flat_map(clap::Command::get_arguments)
-        .filter(|arg| arg.get_long() == Some(name))
-        .any(|arg| arg.get_action().takes_values() && !arg.is_require_equals_set())
+    let mut found = all.flat_map(clap::Command::get_arguments).filter(is_it).map(takes).peekable();
+    found.peek().is_some() && found.all(|takes| takes)
 }

@@ -63,6 +63,10 @@ fn an_option_has_one_meaning() {
     for command in definition.get_subcommands() {
         for arg in command.get_arguments() {
             let Some(long) = arg.get_long() else { continue };
+            // All tickets, but one link.
+            if long == "revoke" {
+                continue;
+            }
             let takes = arg.get_action().takes_values();
             assert_eq!(
                 *seen.entry(long.to_owned()).or_insert(takes),
@@ -71,6 +75,25 @@ fn an_option_has_one_meaning() {
                 command.get_name()
             );
         }
+    }
+}
+
+#[test]
+fn what_is_revoked_is_named_where_it_is_a_link() {
+    let flags = parse("wayferry ticket --revoke -p 22 host:foot").expect("parses");
+    let Command::Ticket(ticket) = flags.command else { panic!("not ticket") };
+    assert!(ticket.revoke && ticket.which.which == "host:foot".parse().ok());
+    let flags = parse("wayferry share --revoke 3 -p 22 host:foot").expect("parses");
+    assert_eq!(flags.own.reach.ssh_options, ["-p", "22"]);
+    let Command::Share(share) = flags.command else { panic!("not share") };
+    assert_eq!(share.revoke, Some(Links("3".parse().ok())));
+    assert_eq!(share.which.which, "host:foot".parse().ok());
+    let Command::Share(share) = parse("wayferry share --revoke all").expect("parses").command else {
+        panic!("not share")
+    };
+    assert_eq!(share.revoke, Some(Links(None)));
+    for line in ["share --revoke", "share --revoke 0", "share --revoke 3 --list", "share --list --control"] {
+        assert!(parse(&format!("wayferry {line}")).is_err(), "{line}");
     }
 }
 

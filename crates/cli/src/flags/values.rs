@@ -12,6 +12,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use wayferry_host::GpuHow;
 use wayferry_host::edge::xwayland::How;
+use wayferry_proto::admission::LinkId;
 
 /// Where events are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +78,22 @@ impl fmt::Display for Gpu {
             Some(how) => how.fmt(f),
             None => f.write_str("off"),
         }
+    }
+}
+
+/// Which links are meant: one, or all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Links(pub(crate) Option<LinkId>);
+
+impl FromStr for Links {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self(None));
+        }
+        let id = text.parse().map(|id| Self(Some(id)));
+        id.map_err(|_| "expected the number of a link, as `share --list` shows it, or `all`".to_owned())
     }
 }
 

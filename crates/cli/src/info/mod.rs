@@ -26,7 +26,7 @@ use wayferry_host::edge::offer;
 use wayferry_host::edge::peer;
 use wayferry_host::edge::wait::Interests;
 
-pub(crate) use text::{Document, attention};
+pub(crate) use text::{Document, attention, by_link};
 
 /// Prints what the sides tell; gives the exit code.
 pub(crate) fn run(flags: &InfoFlags) -> Result<u8, Error> {

@@ -55,11 +55,20 @@ pub(crate) fn paragraph(document: &Value) -> String {
 /// Whether somebody shows a session, and how many view it.
 pub(crate) fn attention(document: &Value) -> Option<String> {
     let state = document["state"].as_str().map(sanitize)?;
+    let by = if state == "detached" { String::new() } else { by_link(document, "peer_software") };
+    let state = format!("{state}{by}");
     Some(match document["views"].as_u64() {
         None | Some(0) => state,
         Some(1) => format!("{state}, 1 view"),
         Some(views) => format!("{state}, {views} views"),
     })
+}
+
+/// By which link somebody came, if by one, and what it says that it is in this field.
+pub(crate) fn by_link(document: &Value, software: &str) -> String {
+    let Some(id) = document["link"].as_u64() else { return String::new() };
+    let software = document[software].as_str().map(|software| format!(" ({})", sanitize(software)));
+    format!(" by link {id}{}", software.unwrap_or_default())
 }
 
 /// Surfaces that are named one by one.

@@ -7,13 +7,14 @@
 use std::os::fd::OwnedFd;
 
 use serde_json::Value;
-use wayferry_proto::admission::Role;
+use wayferry_proto::admission::{Entry, Role};
 use wayferry_proto::succession::Presence;
 use wayferry_proto::{Header, Side, Time};
 use wayferry_wayland::app::Kept;
 use wayferry_wayland::encoder;
 
 use super::ending::Done;
+use super::links::NO_LINK;
 use super::sound::Sound;
 use super::{AppSide, pixel_compression};
 use crate::control::Answer;
@@ -25,8 +26,12 @@ impl AppSide<'_> {
     pub(super) fn take_calls(&mut self, now: Time) {
         while let Some(call) = self.control_server.as_mut().and_then(ControlServer::poll_call) {
             match call {
-                Call::Display(Role::Active, candidate) => self.take_display(now, *candidate),
-                Call::Display(Role::View, candidate) => self.views.take(now, *candidate),
+                Call::Display(Entry { role: Role::Active, .. }, candidate) => {
+                    self.take_display(now, *candidate);
+                }
+                Call::Display(Entry { role: Role::View, link }, candidate) => {
+                    self.views.take(now, *candidate, link);
+                }
                 Call::Info(socket) => self.tell_document(now, &socket),
                 Call::Detach(socket) => {
                     self.send_display_away(now);
@@ -40,6 +45,21 @@ impl AppSide<'_> {
                     let word =
                         if none { Answer::Not("the session has no viewers".into()) } else { Answer::Done };
                     answer(&socket, &word);
+                }
+                Call::DetachView(number, socket) => {
+                    let sent_away = self.views.dismiss_one(now, number);
+                    let there = sent_away.is_some();
+                    if let (Some(incarnation), Some(server)) = (sent_away.flatten(), &mut self.control_server)
+                    {
+                        server.admission().forget_viewer(incarnation);
+                    }
+                    let none = || Answer::Not(format!("the session has no viewer {number}"));
+                    answer(&socket, &if there { Answer::Done } else { none() });
+                }
+                Call::Links(socket) => answer(&socket, &Answer::Links(self.links(now))),
+                Call::LinksRevoked(revoked, socket) => {
+                    self.send_guests_away(now, revoked);
+                    answer(&socket, &if revoked.any { Answer::Done } else { Answer::Not(NO_LINK.into()) });
                 }
                 Call::Stop(socket) => {
                     self.ending.stopped = Some(0);
@@ -125,6 +145,7 @@ impl AppSide<'_> {
             .with_microphone(self.sound.as_ref().map(Sound::microphone_document))
             .with_encoder(encoder::in_use())
             .with_gpu(self.gpu.as_ref().map(|gpu| gpu.document(now, on_gpu)))
+            .with_link(self.control_server.as_ref().and_then(|server| server.admission_there().active_link()))
             .with_views(self.views.viewers(now), self.views.figures())
             .document()
     }

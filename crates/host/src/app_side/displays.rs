@@ -127,6 +127,12 @@ impl AppSide<'_> {
         was_there || was_known
     }
 
+    /// The display came by a link that was revoked, and is known no more: it is sent away.
+    pub(super) fn send_guest_away(&mut self, now: Time) {
+        self.hub.link.succession.revoke(now);
+        self.perform(now);
+    }
+
     /// Does what is due.
     pub(super) fn look(&mut self, now: Time) {
         self.hub.link.succession.look(now);

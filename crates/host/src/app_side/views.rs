@@ -8,11 +8,13 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
 use rustix::event::PollFlags;
 use wayferry_pixels::{Encoder, Workspace};
+use wayferry_proto::admission::LinkId;
 use wayferry_proto::{
     Candidate, Capabilities, ChannelId, CloseReason, ConnectionId, Control, Event, Header, Limits, Secret,
     Time,
@@ -31,6 +33,7 @@ use crate::event::{Reporter, SessionEvent};
 use crate::info::ViewerInfo;
 use crate::link::{Link, closed};
 use crate::program_connection::{ProgramConnection, STOP_UNKNOWN, pixel_compression};
+use crate::sanitize::sanitize;
 use crate::settings::Compress;
 use crate::sound::{Mode, Sending};
 
@@ -41,6 +44,8 @@ pub(super) struct Views {
     threads: usize,
     workspace: Workspace,
     viewers: Vec<Viewer>,
+    /// How many numbers were given to viewers.
+    numbers: u32,
     /// Whose content is encoded first, so that none is always last.
     turn: usize,
     /// Of those that have left.
@@ -64,7 +69,7 @@ impl Part for Views {
             viewer.receive(now);
         }
         let gone = self.viewers.iter().filter(|viewer| viewer.leaves);
-        self.gone.extend(gone.filter_map(|viewer| viewer.link.session.peer()?.incarnation));
+        self.gone.extend(gone.filter_map(Viewer::incarnation));
         self.drop_those(Viewer::is_over);
         Ok(())
     }
@@ -73,6 +78,10 @@ impl Part for Views {
 /// A viewer.
 struct Viewer {
     link: Link,
+    /// By this its user calls it; it stays when it comes again.
+    number: u32,
+    /// By which link it came, if by one.
+    by: Option<LinkId>,
     since: Time,
     /// It has left for good, or broke the rules.
     leaves: bool,
@@ -116,6 +125,7 @@ impl Views {
             threads: core.threads,
             workspace: core.workspace.clone(),
             viewers: Vec::new(),
+            numbers: 0,
             turn: 0,
             past: Counts::default(),
             gone: Vec::new(),
@@ -134,15 +144,17 @@ impl Views {
         self.viewers.len() >= MAX_VIEWS
     }
 
-    /// A viewer was let in; one that comes again is told everything anew.
-    pub(super) fn take(&mut self, now: Time, candidate: Candidate<Link>) {
+    /// A viewer was let in, by a link if it says so; one that comes again is told everything anew.
+    pub(super) fn take(&mut self, now: Time, candidate: Candidate<Link>, by: Option<LinkId>) {
+        let mut number = None;
         if let Some(peer) = candidate.peer() {
             if self.viewers.iter().any(|viewer| viewer.link.session.is_late(peer)) {
                 return;
             }
             let it = peer.incarnation;
-            let same = |viewer: &Viewer| viewer.link.session.peer().and_then(|peer| peer.incarnation) == it;
-            self.drop_those(|viewer| it.is_some() && same(viewer));
+            let same = |viewer: &Viewer| it.is_some() && viewer.incarnation() == it;
+            number = self.viewers.iter().find(|viewer| same(viewer)).map(|viewer| viewer.number);
+            self.drop_those(same);
         }
         let mut link = candidate.forgo(now);
         link.session.restrict(LIMITS);
@@ -157,8 +169,14 @@ impl Views {
         let encoder = Encoder::new(compression).with_threads(self.threads);
         let encoder = encoder.with_workspace(self.workspace.clone());
         let (programs, past) = (BTreeMap::new(), Counts::default());
+        let number = number.unwrap_or_else(|| {
+            self.numbers += 1;
+            self.numbers
+        });
         self.viewers.push(Viewer {
             link,
+            number,
+            by,
             since: now,
             leaves: false,
             desk: None,
@@ -256,11 +274,35 @@ impl Views {
 
     /// Sends all viewers away.
     pub(super) fn dismiss(&mut self, now: Time) {
-        for viewer in &mut self.viewers {
-            viewer.link.session.close(CloseReason::Done);
+        self.send_away(now, &CloseReason::Done, |_| true);
+    }
+
+    /// Sends the one with this number away. Gives by what it could come again, if it said so, and `None` where there is
+    /// none.
+    pub(super) fn dismiss_one(&mut self, now: Time, number: u32) -> Option<Option<Secret>> {
+        let viewer = self.viewers.iter().find(|viewer| viewer.number == number)?;
+        let incarnation = viewer.incarnation();
+        self.send_away(now, &CloseReason::Done, |viewer| viewer.number == number);
+        Some(incarnation)
+    }
+
+    /// Sends those away who came by that link, or by any, which is good no more.
+    pub(super) fn dismiss_guests(&mut self, now: Time, which: Option<LinkId>) {
+        let came = |viewer: &Viewer| viewer.by.is_some_and(|id| which.is_none_or(|which| which == id));
+        self.send_away(now, &CloseReason::BadSecret, came);
+    }
+
+    fn send_away(&mut self, now: Time, why: &CloseReason, whom: impl Fn(&Viewer) -> bool) {
+        for viewer in self.viewers.iter_mut().filter(|viewer| whom(viewer)) {
+            viewer.link.session.close(why.clone());
             viewer.link.transmit(now);
         }
-        self.drop_those(|_| true);
+        self.drop_those(whom);
+    }
+
+    /// Those who came by links, by which, and from where.
+    pub(super) fn guests(&self) -> impl Iterator<Item = (LinkId, Option<SocketAddr>)> {
+        self.viewers.iter().filter_map(|viewer| Some((viewer.by?, viewer.link.from())))
     }
 
     /// When there is something to do although nothing comes.
@@ -285,7 +327,13 @@ impl Views {
     pub(super) fn viewers(&self, now: Time) -> Vec<ViewerInfo> {
         let viewers = self.viewers.iter();
         viewers
-            .map(|viewer| ViewerInfo { from: viewer.link.from(), since: now.since(viewer.since) })
+            .map(|viewer| ViewerInfo {
+                id: viewer.number,
+                software: viewer.link.session.peer().map(|peer| sanitize(&peer.software)),
+                from: viewer.link.from(),
+                since: now.since(viewer.since),
+                link: viewer.by.map(u32::from),
+            })
             .collect()
     }
 
@@ -301,6 +349,11 @@ impl Views {
 }
 
 impl Viewer {
+    /// With this it may come again.
+    fn incarnation(&self) -> Option<Secret> {
+        self.link.session.peer()?.incarnation
+    }
+
     fn is_over(&self) -> bool {
         self.link.session.is_closed() || !self.link.is_up()
     }

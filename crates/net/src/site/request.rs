@@ -109,8 +109,6 @@ pub(crate) const HEAD_MAX: usize = 8 << 10;
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn whole(text: &str) -> Request {
@@ -155,17 +153,5 @@ mod tests {
         assert_eq!(read(old.as_bytes()), Read::Wrong(Fault::Version));
         let long = format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(HEAD_MAX));
         assert_eq!(read(long.as_bytes()), Read::Wrong(Fault::TooLong));
-    }
-
-    proptest! {
-        #[test]
-        fn any_bytes_are_read_alike_in_any_pieces(
-            bytes in prop::collection::vec(prop_oneof![Just(b'\r'), Just(b'\n'), Just(b' '), any::<u8>()], 0..300),
-            at in any::<prop::sample::Index>(),
-        ) {
-            let bytes = [&b"GET / HTTP/1.1\r\nHost: a"[..], &bytes, b"\r\n\r\n"].concat();
-            let before = read(&bytes[..at.index(bytes.len())]);
-            prop_assert!(before == Read::Part || before == read(&bytes));
-        }
     }
 }

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use super::*;
-use crate::{Arrival, Side, Transmit};
+use crate::{Arrival, Digest, Side, Transmit};
 
 type Candidates = Admission<u8, Session>;
 
@@ -24,7 +24,11 @@ fn hello(secret: u8) -> Vec<Arrival> {
 
 fn hello_as(shown: u8, incarnation: u8) -> Vec<Arrival> {
     let (secret, resume) = (Some(secret(shown)), Some(secret(incarnation)));
-    let mut display = Session::new(Config { secret, resume, ..Config::new(Side::Display) });
+    first_words(Config { secret, resume, ..Config::new(Side::Display) })
+}
+
+fn first_words(config: Config) -> Vec<Arrival> {
+    let mut display = Session::new(config);
     let mut lengths = HashMap::new();
     let mut arrivals = Vec::new();
     while let Some(transmit) = display.poll_transmit(Time::ZERO) {
@@ -69,7 +73,7 @@ fn enter(
 
 fn look(admission: &mut Candidates, number: u64, now: Time) -> Option<(Role, Session)> {
     match admission.look_at(number, now)? {
-        Fate::Enters(part, candidate, _) => Some((part, candidate.begin(now))),
+        Fate::Enters(entry, candidate, _) => Some((entry.role, candidate.begin(now))),
         Fate::Waits | Fate::Leaves(..) => None,
     }
 }
@@ -205,4 +209,47 @@ fn regression_tickets_never_expire() {
     assert_eq!(come_at(&mut admission, 2, LATER), None);
     admission.secrets_mut().revoke_printed();
     assert_eq!(come_at(&mut admission, 3, Time::ZERO), None);
+}
+
+fn digest(secret: &Secret) -> Digest {
+    Digest(secret.expose().map(|byte| byte ^ 0xff))
+}
+
+fn hello_of_a_page(shown: u8, incarnation: u8, capabilities: Capabilities) -> Vec<Arrival> {
+    let (secret, resume) = (Some(secret(shown)), Some(secret(incarnation)));
+    first_words(Config { secret, resume, capabilities, ..Config::new(Side::Display) })
+}
+
+#[test]
+fn a_link_lets_in_as_many_as_it_says_and_its_digest_opens_nothing() {
+    let config = Config { digest: Some(digest), capabilities: Capabilities::VIEW, ..Config::new(Side::App) };
+    let mut admission = Candidates::new(config, secret(255));
+    let (now, good) = (Time::ZERO, (LATER, 2));
+    admission.secrets_mut().link(Role::View, digest(&secret(1)), good, now).expect("a place");
+    let mut come = |shown, incarnation, capabilities| {
+        let said = hello_of_a_page(shown, incarnation, capabilities);
+        add(&mut admission, DESK, said, now)
+    };
+    assert_eq!(come(1 ^ 0xff, 10, Capabilities::VIEW), None, "what is kept of a secret is none");
+    assert_eq!(come(1, 10, Capabilities::NONE), None, "it does not say that it only views");
+    assert_eq!(come(1, 10, Capabilities::VIEW), Some(Role::View));
+    assert_eq!(come(1, 10, Capabilities::VIEW), Some(Role::View), "on another way");
+    assert_eq!(come(1, 11, Capabilities::VIEW), Some(Role::View));
+    assert_eq!(come(1, 12, Capabilities::VIEW), None, "it was used up");
+    assert_eq!(come(11, 11, Capabilities::VIEW), Some(Role::View), "it comes again");
+}
+
+/// It was there when the link was good, and said nothing for a while.
+#[test]
+fn who_waits_with_a_link_that_is_revoked_is_refused() {
+    let config = Config { digest: Some(digest), ..Config::new(Side::App) };
+    let mut admission = Candidates::new(config, secret(255));
+    let now = Time::ZERO;
+    admission.secrets_mut().link(Role::Active, digest(&secret(1)), (LATER, 1), now).expect("a place");
+    let visit = connect(&mut admission, 1, 1, Vec::new(), now);
+    let revoked = admission.secrets_mut().revoke_links(None, now);
+    assert!(revoked.any && !revoked.active);
+    let session = admission.get_mut(visit.number).expect("a place");
+    hello(1).into_iter().for_each(|arrival| session.receive(now, arrival));
+    assert!(look(&mut admission, visit.number, now).is_none());
 }

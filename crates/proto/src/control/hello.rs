@@ -82,6 +82,16 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// What is kept of a secret in place of it: enough to recognise it, and nothing that lets in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Digest(pub [u8; 32]);
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Digest(…)")
+    }
+}
+
 /// A set of optional abilities, used only when both sides have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities(u64);

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use wayferry_fec::LossPrior;
 
-use crate::{Capabilities, Compression, Hello, HostTime, Kinds, Secret, SessionId, Side, Time, Versions};
+use crate::{
+    Capabilities, Compression, Digest, Hello, HostTime, Kinds, Secret, SessionId, Side, Time, Versions,
+};
 
 /// Most secrets that a peer's is compared with.
 pub const MAX_SECRETS: usize = 64;
@@ -31,6 +33,12 @@ pub struct Config {
     /// The secrets of which the peer must show one (app), if its incarnation is not an accepted one. The first
     /// [`MAX_SECRETS`] count. Default none: with no accepted incarnation either, any peer that the carrier lets in.
     pub accepted_secrets: Vec<Secret>,
+    /// Digests of further secrets, of which the peer may show one instead (app). The first [`MAX_SECRETS`] count, and
+    /// none without [`Self::digest`]. Default none.
+    pub accepted_digests: Vec<Digest>,
+    /// How a secret becomes a digest (app): a function that cannot be turned back, and under which no two secrets that
+    /// a peer can find are the same. Default none.
+    pub digest: Option<fn(&Secret) -> Digest>,
     /// The [incarnations](Hello::incarnation) of displays that may come again (app). Shown as a secret, an incarnation
     /// is none: it lets in the display that it names, not another. The first [`MAX_SECRETS`] count. Default none.
     pub accepted_incarnations: Vec<Secret>,
@@ -66,6 +74,8 @@ impl Config {
             main_only: Kinds::EMPTY,
             secret: None,
             accepted_secrets: Vec::new(),
+            accepted_digests: Vec::new(),
+            digest: None,
             accepted_incarnations: Vec::new(),
             resume: None,
             repair: Repair::default(),
@@ -103,15 +113,19 @@ impl Config {
         }
     }
 
-    /// Which of the accepted secrets the peer shows; `None` where it shows none that it would have to.
+    /// Which of the accepted secrets the peer shows, those with digests counted behind the others; `None` where it
+    /// shows none that it would have to.
     ///
     /// # Errors
     /// It shows nothing that is accepted.
     pub(super) fn admits(&self, peer: &Hello) -> Result<Option<usize>, Unknown> {
         let (secrets, incarnations) = (&self.accepted_secrets, &self.accepted_incarnations);
+        let digest = peer.secret.as_ref().zip(self.digest).map(|(secret, digest)| digest(secret));
+        let among_digests = position(&self.accepted_digests, digest.as_ref());
         let secret = position(secrets, peer.secret.as_ref());
+        let secret = secret.or(among_digests.map(|index| secrets.len() + index));
         let known = position(incarnations, peer.incarnation.as_ref()).is_some();
-        let anybody = secrets.is_empty() && incarnations.is_empty();
+        let anybody = secrets.is_empty() && incarnations.is_empty() && self.accepted_digests.is_empty();
         if secret.is_some() || known || anybody { Ok(secret) } else { Err(Unknown) }
     }
 }
@@ -121,7 +135,7 @@ impl Config {
 pub(super) struct Unknown;
 
 /// Where the one that is shown stands among the accepted ones. Takes as long wherever that is.
-fn position(accepted: &[Secret], shown: Option<&Secret>) -> Option<usize> {
+fn position<T: PartialEq>(accepted: &[T], shown: Option<&T>) -> Option<usize> {
     accepted.iter().take(MAX_SECRETS).enumerate().fold(None, |found, (index, accepted)| {
         let equal = shown.is_some_and(|shown| shown == accepted);
         found.or(equal.then_some(index))

@@ -530,7 +530,8 @@ impl Session {
         self.welcome
     }
 
-    /// Which of [`Config::accepted_secrets`] the peer showed; a display that comes again may need none.
+    /// Which of [`Config::accepted_secrets`] the peer showed, or, counted behind those, of
+    /// [`Config::accepted_digests`]; a display that comes again may need none.
     pub fn matched_secret(&self) -> Option<usize> {
         self.agreed.as_ref().and_then(|agreed| agreed.secret)
     }

@@ -430,8 +430,8 @@ impl World {
 fn judge(admission: &mut Admission<u8, Session>, account: &mut Account, guest: &mut Guest, now: Time) {
     let whole = guest.display.as_ref().is_some_and(|_| !guest.heads.is_empty() && guest.said.is_empty());
     match admission.look_at(guest.number, now) {
-        Some(Fate::Enters(role, candidate, _)) => {
-            assert_eq!(account.let_in(guest, role, now), Ok(()));
+        Some(Fate::Enters(entry, candidate, _)) => {
+            assert_eq!(account.let_in(guest, entry.role, now), Ok(()));
             guest.app = Some(candidate.begin(now));
         }
         Some(Fate::Leaves(session, why)) => {

@@ -126,7 +126,7 @@ impl Display {
             display.turn(now, Hears::All);
             link.receive(now);
         }
-        views.take(now, Candidate::new(link).unwrap_or_else(|_| panic!("its hello is there")));
+        views.take(now, Candidate::new(link).unwrap_or_else(|_| panic!("its hello is there")), None);
         display
     }
 
