@@ -14,6 +14,8 @@ export interface Transport {
   readonly datagrams: {
     readonly readable: ReadableStream<Uint8Array>;
     readonly writable: WritableStream<Bytes>;
+    /** How many that have come wait to be read; the oldest are dropped. */
+    incomingHighWaterMark?: number;
   };
   createUnidirectionalStream(options: { sendOrder: number }): Promise<WritableStream<Bytes>>;
   close(info: { closeCode: number; reason: string }): void;
@@ -58,6 +60,8 @@ export class Carrier {
     this.#transport = transport;
     this.#viewer = viewer;
     this.#onNews = onNews;
+    // One waits unless more is said, and rows of repair come several at once.
+    transport.datagrams.incomingHighWaterMark = datagramsWaiting;
     this.#datagrams = transport.datagrams.writable.getWriter();
     transport.closed.then(
       ({ closeCode, reason }) => this.#end(() => viewer.closed(closeCode ?? 0, reason ?? "")),
@@ -264,3 +268,6 @@ function error(streamErrorCode: number): unknown {
 }
 
 function ignore(): void {}
+
+/** Datagrams that may wait: rows of several updates. */
+const datagramsWaiting = 64;

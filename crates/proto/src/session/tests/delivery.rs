@@ -83,18 +83,23 @@ fn talk(pair: &mut Pair, at: usize, rng: &mut Dice) -> Said {
     said
 }
 
-fn everything_arrives(plan: LinkPlan, main_only: [Kinds; 2], seed: u64) {
+/// Both talk, and each hears what the other said.
+pub(super) fn everything_is_heard(pair: &mut Pair, seed: u64) {
     let mut rng = Dice(seed);
-    let [app, display] = [(Side::App, main_only[0]), (Side::Display, main_only[1])]
-        .map(|(side, main_only)| Config { main_only, ..Config::new(side) });
-    let mut pair = Pair::new(app, display, plan, seed);
     // Before the hellos too: what is said then waits for them.
-    let by_app = talk(&mut pair, APP, &mut rng);
-    let by_display = talk(&mut pair, DISPLAY, &mut rng);
+    let by_app = talk(pair, APP, &mut rng);
+    let by_display = talk(pair, DISPLAY, &mut rng);
     pair.run(Duration::from_secs(30));
     assert_eq!(pair.ends[APP].closed(), []);
     assert_eq!(Said::heard_by(&pair.ends[DISPLAY]), by_app);
     assert_eq!(Said::heard_by(&pair.ends[APP]), by_display);
+}
+
+fn everything_arrives(plan: LinkPlan, main_only: [Kinds; 2], seed: u64) {
+    let [app, display] = [(Side::App, main_only[0]), (Side::Display, main_only[1])]
+        .map(|(side, main_only)| Config { main_only, ..Config::new(side) });
+    let mut pair = Pair::new(app, display, plan, seed);
+    everything_is_heard(&mut pair, seed);
     for end in &pair.ends {
         assert_eq!(end.warnings(), usize::from(plan.open_failures > 0 && end.opens() > 3));
     }
