@@ -116,3 +116,25 @@ async def test_their_client_and_our_server(site: Site, peer: str) -> None:
     for one in answers:
         headers = one["headers"]
         assert (headers[":status"], headers["x-query"], headers["x-other"]) == ("201", "q=1", "e")
+
+
+@asynchronous
+async def test_niquests_and_our_server(site: Site) -> None:
+    niquests_peer = pytest.importorskip("niquests_peer", reason="niquests is not installed")
+
+    async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            body = await body_of(receive)
+            status = 404 if scope["path"] == "/missing" else 200
+            await answer(send, status, body, [(b"x-query", scope["query_string"])])
+
+    tls = quic.ServerTls(site.cert, site.key)
+    async with http3.serve_asgi(app, http3_peer.HOST, 0, tls=tls) as server:
+        command = [niquests_peer.__file__, str(server.local_addr[1]), str(site.roots)]
+        pipe = asyncio.subprocess.PIPE
+        running = await asyncio.create_subprocess_exec(sys.executable, *command, stdout=pipe, stderr=pipe)
+        output, messages = await asyncio.wait_for(running.communicate(), LIMIT)
+        assert running.returncode == 0, messages.decode()
+    whole, streamed = json.loads(output)
+    assert whole == {"status": 200, "version": 30, "length": niquests_peer.SIZE, "query": "q=1"}
+    assert streamed == {"status": 404, "version": 30, "length": 0, "query": ""}

@@ -414,3 +414,27 @@ def test_room_is_given_in_order_and_a_wait_that_is_given_up_leaves_no_trace(
         assert not budget._waiting
 
     test()
+
+
+def test_regression_a_websocket_that_ended_while_it_waited_for_room_waited_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_budget, "LIMIT", 100)
+    monkeypatch.setattr(_budget, "FREE", 10)
+
+    @asynchronous
+    async def test() -> None:
+        budget = _budget.Budget()
+        first, second, third = (budget.share() for _ in range(3))
+        for share in (first, second, third):
+            share.keep(210)
+        await first.more()
+        waiting = [asyncio.create_task(share.more()) for share in (second, third)]
+        await rounds(2)
+        third.keep(0)
+        await waiting[1]
+        assert not waiting[0].done()
+        first.keep(0)
+        await waiting[0]
+
+    test()

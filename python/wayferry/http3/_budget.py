@@ -52,9 +52,13 @@ class Budget:
         return not share._counted or self._used <= LIMIT or self._turn is share
 
     def _wake(self) -> None:
-        """Lets go on who may now, first come first served."""
-        while self._waiting and self._admits(self._waiting[0][0]):
-            self._waiting.popleft()[1].set_result(None)
+        """Lets go on who may now, first come first served, and who keeps nothing that counts."""
+        waiting, self._waiting = self._waiting, deque()
+        for share, waiter in waiting:
+            if (share._counted and self._waiting) or not self._admits(share):
+                self._waiting.append((share, waiter))
+            else:
+                waiter.set_result(None)
 
 
 class Share:
