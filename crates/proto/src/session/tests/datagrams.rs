@@ -128,11 +128,13 @@ fn rows_make_up_for_what_follows_on_a_loss() {
         let sent = chunks(1, &[700, 2500]);
         sides.app.session.send_update(update(1, 1), sent.clone()).unwrap();
         let left = sides.left();
-        // The others come before or after the stream does.
-        sides.tell(&left.datagrams[..lost]);
+        // Some of the rows come before the stream does.
+        let needed = 4 - lost;
+        sides.tell(&left.datagrams[..needed / 2]);
         sides.tell(&left.streams[..lost]);
+        sides.tell(&left.datagrams[needed / 2..needed - 1]);
         assert_eq!(sides.heard().0.len(), 0, "{lost}");
-        sides.tell(&left.datagrams[lost..]);
+        sides.tell(&left.datagrams[needed - 1..needed]);
         let whole = sent.into_iter().map(Bytes::from).collect::<Vec<_>>();
         assert_eq!(sides.heard().0, [whole], "{lost}");
         sides.tell(&left.streams[lost..]);
@@ -145,7 +147,7 @@ fn a_stuck_channel_of_messages_goes_on_by_copies() {
     let mut sides = Sides::new();
     let channel = sides.app.session.open(wayland(1));
     let mut stuck = Vec::new();
-    for n in 0..20_u8 {
+    for n in 0..21_u8 {
         sides.app.session.send(channel, &[n; 40]).unwrap();
         let left = sides.left();
         stuck.extend(left.streams);
@@ -182,7 +184,8 @@ fn no_rows_leave_for_a_peer_that_does_not_take_them_or_a_link_that_loses_nothing
         (sent.iter().filter(is_datagram).count(), app.session.repair().rows)
     };
     let rows = Capabilities::DATAGRAM_REPAIR;
-    assert_eq!(datagrams(rows, rows, lossy()), (1, 1));
+    let (sent, counted) = datagrams(rows, rows, lossy());
+    assert!(sent > 0 && sent as u64 == counted, "{sent}");
     assert_eq!(datagrams(rows, Capabilities::NONE, lossy()), (0, 0));
     assert_eq!(datagrams(Capabilities::NONE, rows, lossy()), (0, 0));
     assert_eq!(datagrams(rows, rows, LinkState { datagram: 0, ..lossy() }), (0, 0));
@@ -234,9 +237,8 @@ fn two_streams_of_one_channel_are_a_violation() {
 fn over(loss: usize, repeats: usize, seed: u64) {
     let plan = LinkPlan { loss, repeats, script: true, payload: 1000, ..LinkPlan::ROUGH };
     let mut pair = Pair::new(configs()[0].clone(), configs()[1].clone(), plan, seed);
-    pair.ends[APP].session.set_link(Time::ZERO, &lossy());
-    let link = LinkState { rtt: Duration::from_millis(100), datagram: 1000, in_order: true, ..link() };
-    pair.ends[DISPLAY].session.set_link(Time::ZERO, &link);
+    // A script knows no losses.
+    pair.links = [lossy(), LinkState { datagram: 1000, in_order: true, ..link() }].map(Some);
     everything_is_heard(&mut pair, seed);
 }
 

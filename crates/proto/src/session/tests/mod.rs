@@ -117,6 +117,8 @@ pub(super) struct Pair {
     /// What is sent goes nowhere.
     dead: bool,
     script: Script,
+    /// What the carriers tell of the link.
+    pub(super) links: [Option<LinkState>; 2],
 }
 
 pub(super) const APP: usize = 0;
@@ -136,8 +138,8 @@ impl Pair {
             consume: true,
         };
         let (ends, now, rng) = ([end(app), end(display)], Time::ZERO, Dice(seed));
-        let script = Script::default();
-        Self { ends, now, flying: BTreeMap::new(), count: 0, rng, plan, dead: false, script }
+        let (script, links) = (Script::default(), [None; 2]);
+        Self { ends, now, flying: BTreeMap::new(), count: 0, rng, plan, dead: false, script, links }
     }
 
     /// As [`Pair::ready`], of sides that can resume.
@@ -266,6 +268,9 @@ impl Pair {
                         end.session.consumed(*channel, bytes.len());
                     }
                     end.events.push(event);
+                }
+                if let Some(link) = &self.links[at] {
+                    self.ends[at].session.set_link(self.now, link);
                 }
                 let Some(transmit) = self.ends[at].session.poll_transmit(self.now) else { break };
                 self.carry(at, transmit);
