@@ -46,18 +46,3 @@ fn keys_are_answered_soon_where_single_packets_are_lost() {
         assert!(bytes <= 2.4, "{loss}: {bytes} times the bytes");
     }
 }
-
-#[test]
-fn tmp_table() {
-    let native = Delivery::Repaired(wayferry_sim::session::Amount::Adaptive);
-    for workload in [Workload::Typing, Workload::Busy, Workload::Mixed] {
-        for (model, loss) in [(LossModel::Independent, 0), (LossModel::Independent, 100), (LossModel::Independent, 300), (LossModel::Gilbert2, 100), (LossModel::Burst5Ms, 100), (LossModel::Elliott, 195)] {
-            for delivery in [WITHOUT, PAGE, native] {
-                let cell = Cell { workload, loss_model: model, ..typing(delivery, loss) };
-                let (response, bytes) = outcome(cell, 3);
-                let [p50, p95, p99, p999] = [0.5, 0.95, 0.99, 0.999].map(|share| at(&response, share));
-                println!("{workload:?} {model:?} {loss} {:>14}: {p50:.1} {p95:.1} {p99:.1} {p999:.1} ms, {bytes:.2}", delivery.name());
-            }
-        }
-    }
-}

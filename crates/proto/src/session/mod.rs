@@ -31,8 +31,8 @@ use crate::wire::{Reader, Writer};
 use crate::{
     Arrival, Capabilities, ChannelId, ClockMap, CloseReason, ClosedBy, Compression, ConnectionId, Control,
     Error, Header, Hello, HostTime, Kind, LinkState, Listen, LossPrior, MAX_BLOB, MAX_MESSAGE, MAX_SNAPSHOT,
-    MAX_SOUND, RemoteChannelId, RepairHeader, Route, SessionId, StreamId, SurfaceId, Time, Transmit, UpdateHeader,
-    UpdateSeq, route,
+    MAX_SOUND, RemoteChannelId, RepairHeader, Route, SessionId, StreamId, SurfaceId, Time, Transmit,
+    UpdateHeader, UpdateSeq, route,
 };
 use incoming::{Incoming, Output, Source};
 use outgoing::{MainFailed, Outgoing, Place};

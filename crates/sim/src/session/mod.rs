@@ -18,8 +18,8 @@ pub(crate) use display_side::REQUEST;
 pub use log::{Answer, Log, Measures, Order};
 pub(crate) use plan::FRAME;
 pub use plan::{Pace, Plan};
-pub(crate) use port::Port;
 use port::Carriage;
+pub(crate) use port::Port;
 
 use wayferry_proto::{Capabilities, Config, Kinds, Limits, Repair, Side};
 

@@ -313,7 +313,7 @@ impl Outgoing {
     pub(super) fn set_link(&mut self, now: Time, link: &LinkState) {
         self.ahead = link.ahead();
         self.room = self.ahead.saturating_sub(link.unsent);
-        self.in_order = link.payload.is_none();
+        self.in_order = link.in_order || link.payload.is_none();
         self.protector.set_link(now, link);
     }
 

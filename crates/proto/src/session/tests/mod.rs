@@ -16,8 +16,8 @@ mod sound;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::*;
 use self::script::Script;
+use super::*;
 use crate::wire::Writer;
 use crate::{
     Class, ConnectionId, Delivered, JointHeader, Kinds, Label, Priority, Receipt, RepairHeader, Side,

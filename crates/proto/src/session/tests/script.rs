@@ -22,9 +22,9 @@ impl Script {
     /// What the session is told of an arrival.
     pub(super) fn hear(&mut self, arrival: Arrival) -> Vec<Arrival> {
         let stream = match arrival {
-            Arrival::Data { stream, .. } | Arrival::Finished { stream, .. } | Arrival::Reset { stream, .. } => {
-                stream
-            }
+            Arrival::Data { stream, .. }
+            | Arrival::Finished { stream, .. }
+            | Arrival::Reset { stream, .. } => stream,
             other => return vec![other],
         };
         let flow = self.flows.entry(stream).or_default();
