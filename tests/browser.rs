@@ -1,4 +1,5 @@
-//! A page in Chromium as a viewer: what its canvas shows is what the program drew.
+//! A page in Chromium as a viewer: what its canvas shows is what the program drew. As the display: what is typed and
+//! clicked is what the program hears.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -41,6 +42,38 @@ fn a_page_in_chromium_shows_the_pixels_that_the_program_drew_and_hears_of_the_en
 
 #[test]
 #[ignore = "needs Chromium, and the page that `scripts/build-page` builds"]
+fn what_is_typed_and_clicked_in_chromium_reaches_the_program_that_it_displays() {
+    let sway = Sway::start();
+    let mut session = Session::start(&sway);
+    let mut foot = session.launch("foot").args(["sh", "-c", LISTENER]).start();
+    sway.window("foot", |_| true);
+    let mut chromium = Chromium::open(session.home(), &control_link(&session, &serve()));
+    state(&mut chromium, "shown");
+    assert_eq!(session.attach.ended().code(), Some(0), "the display before is told to leave");
+    let before = until("the window in front", || {
+        let front = chromium.evaluate("document.activeElement.id");
+        (front == json!("field")).then(|| chromium.canvas())?
+    });
+    for (code, key) in [("KeyH", "h"), ("KeyI", "i"), ("Space", " "), ("KeyE", "é")] {
+        chromium.press(code, key);
+    }
+    chromium.write("漢");
+    until("what was typed to be shown", || (chromium.canvas()? != before).then_some(()));
+    chromium.press("Enter", "Enter");
+    let heard = session.home().read_when("heard", |heard| heard.ends_with(b"\n"));
+    assert_eq!(String::from_utf8_lossy(&heard), "hi é漢\n");
+    until("a shell that listens to the mouse", || session.home().file("listens").exists().then_some(()));
+    let corner = chromium.evaluate(CORNER);
+    let side = |name| corner[name].as_f64().expect("a number");
+    chromium.click(side("x") + 6.0, side("y") + 6.0);
+    // The left button, pressed in the first column and row.
+    session.home().read_when("clicked", |clicked| clicked.starts_with(b"\x1b[<0;1;1M"));
+    foot.must_run();
+    session.host.must_run();
+}
+
+#[test]
+#[ignore = "needs Chromium, and the page that `scripts/build-page` builds"]
 fn a_link_that_was_used_or_is_none_says_so() {
     let sway = Sway::start();
     let session = Session::start(&sway);
@@ -62,6 +95,12 @@ fn state(chromium: &mut Chromium, state: &str) {
     until(&format!("the page to be `{state}`"), || {
         (chromium.evaluate("document.documentElement?.dataset.state") == json!(state)).then_some(())
     });
+}
+
+/// The link of a page that is to be the display.
+fn control_link(session: &Session, origin: &str) -> String {
+    let printed = manage(session, &["ticket", "--page", origin]).run();
+    format!("{origin}/#control,{}", String::from_utf8(printed).expect("text").trim())
 }
 
 /// The link that a user would open.
@@ -107,3 +146,10 @@ fn answer(mut stream: &TcpStream, folder: &Path) -> std::io::Result<()> {
     );
     stream.write_all(&[head.as_bytes(), &body].concat())
 }
+
+/// Keeps a line, and then what the terminal says of the mouse (SGR, 1006).
+const LISTENER: &str = "head -n 1 > heard; stty raw -echo; printf '\\033[?1000h\\033[?1006h'; \
+    touch listens; head -c 9 > clicked; exec cat";
+
+/// Where the window's canvas is on the page.
+const CORNER: &str = "document.querySelector('canvas').getBoundingClientRect().toJSON()";

@@ -33,6 +33,7 @@ mod roaming;
 mod rough_link;
 mod session;
 mod sessions;
+mod share;
 mod slow_link;
 mod slurm;
 mod sound;

@@ -133,6 +133,12 @@ impl Drop for Display {
     }
 }
 
+/// Whether a page from there is listened to.
+pub(crate) fn may_come(ticket: &Ticket, origin: &str) -> bool {
+    let browser = Browser::connect(ticket.addresses[0], ticket.fingerprint).expect("it answers");
+    browser.page(origin).is_ok()
+}
+
 fn page(ticket: &Ticket) -> Result<Page, u16> {
     Browser::connect(ticket.addresses[0], ticket.fingerprint).expect("it answers").page(ORIGIN)
 }

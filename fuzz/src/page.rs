@@ -2,10 +2,13 @@
 //!
 //! Input: operations, each a byte that says which, then what it needs: 0 a message (two bytes length, the message),
 //! 1 an update (surface, number, width − 1, height − 1, format, whether it is fresh, then length and bytes of one
-//! chunk), 2 the page draws, 3 so much time passes (in 20 ms), 4 another program takes its number.
+//! chunk), 2 the page draws, 3 so much time passes (in 20 ms), 4 another program takes its number, 5 another page takes
+//! its place, as a display; and what the user of that does, each with the surface that it is about and two numbers: 6
+//! works in the window, 7 moves the pointer, 8 a button, 9 a wheel, 10 a key, 11 text, 12 another area, 13 all goes up.
 
 use bytes::Bytes;
-use wayferry_page::{Inside, Node, Page, rgba};
+use wayferry_message::WireId;
+use wayferry_page::{Area, Inside, Level, Node, Page, Role, Wheel, rgba};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 
 use crate::Input;
@@ -21,10 +24,10 @@ const MOST: usize = (1 << 30) + (384 << 20) + 2 * (32 << 20) + (64 << 20) + 100 
 /// When it does not.
 pub fn run(data: &[u8]) {
     let mut input = Input(data);
-    let (mut page, mut now) = (Page::new(), Time::ZERO);
+    let (mut page, mut now) = (Page::new(Role::View), Time::ZERO);
     page.open(PROGRAM).expect("room");
     while !input.is_empty() {
-        match input.u8() % 5 {
+        match input.u8() % 14 {
             0 => {
                 let length = input.u16().into();
                 page.on_message(now, PROGRAM, input.take(length));
@@ -35,14 +38,37 @@ pub fn run(data: &[u8]) {
                 now += std::time::Duration::from_millis(20) * u32::from(input.u8());
                 page.on_timeout(now);
             }
-            _ => page.open(PROGRAM).expect("room"),
+            4 => page.open(PROGRAM).expect("room"),
+            5 => {
+                page = Page::new(Role::Control);
+                page.open(PROGRAM).expect("room");
+            }
+            which => use_it(&mut page, now, which, &mut input),
         }
         while page.poll_message().is_some() {}
+        while page.poll_blob().is_some() {}
         assert!(page.kept() <= MOST);
     }
     draw(&mut page);
     page.close(PROGRAM);
     assert_eq!(page.kept(), 0);
+}
+
+/// What a script says of the user.
+fn use_it(page: &mut Page, now: Time, which: u8, input: &mut Input<'_>) {
+    let (surface, x, y) = (WireId(input.u8().into()), input.u8(), input.u8());
+    let pressed = y & 1 != 0;
+    match which {
+        6 => page.focus(Some((PROGRAM, surface))),
+        7 => page.point(now, PROGRAM, surface, x.into(), y.into()),
+        8 => page.button(now, x.into(), pressed),
+        9 => page.wheel(now, Wheel { distance: [x, y].map(f64::from), steps: [y, x].map(i32::from) }),
+        10 => page.key(now, x.into(), Level::Plain, Some(y.into()), pressed),
+        11 => page.type_text(now, "a\u{6f22}\n"),
+        12 => page.set_area(Area::new(x.into(), y.into(), 180)),
+        _ => page.release(now),
+    }
+    let _ = page.cursor();
 }
 
 fn update(page: &mut Page, now: Time, input: &mut Input<'_>) {

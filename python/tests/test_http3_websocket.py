@@ -382,15 +382,17 @@ def test_a_client_whose_messages_do_not_move_on_is_told_to_try_later(
     test()
 
 
-def test_room_is_given_in_order_and_a_wait_that_is_given_up_leaves_no_trace(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def budget(monkeypatch: pytest.MonkeyPatch) -> _budget.Budget:
+    """One of 100 bytes, 10 of each socket's messages not counted."""
     monkeypatch.setattr(_budget, "LIMIT", 100)
     monkeypatch.setattr(_budget, "FREE", 10)
+    return _budget.Budget()
 
+
+def test_room_is_given_in_order_and_a_wait_that_is_given_up_leaves_no_trace(budget: _budget.Budget) -> None:
     @asynchronous
     async def test() -> None:
-        budget = _budget.Budget()
         first, second, third, small = (budget.share() for _ in range(4))
         for share in (first, second, third):
             share.keep(60)
@@ -416,15 +418,9 @@ def test_room_is_given_in_order_and_a_wait_that_is_given_up_leaves_no_trace(
     test()
 
 
-def test_regression_a_websocket_that_ended_while_it_waited_for_room_waited_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(_budget, "LIMIT", 100)
-    monkeypatch.setattr(_budget, "FREE", 10)
-
+def test_regression_a_websocket_that_ended_while_it_waited_for_room_waited_on(budget: _budget.Budget) -> None:
     @asynchronous
     async def test() -> None:
-        budget = _budget.Budget()
         first, second, third = (budget.share() for _ in range(3))
         for share in (first, second, third):
             share.keep(210)

@@ -64,6 +64,32 @@ impl Chromium {
         Some(Picture::of(width, height, pixels))
     }
 
+    /// Presses and releases a key, by the name of its place and by what it writes or does.
+    pub(crate) fn press(&mut self, code: &str, key: &str) {
+        let mut event = json!({ "type": "keyDown", "code": code, "key": key });
+        if key.len() == 1 {
+            event["text"] = json!(key);
+        }
+        self.call("Input.dispatchKeyEvent", &event);
+        self.call("Input.dispatchKeyEvent", &json!({ "type": "keyUp", "code": code, "key": key }));
+    }
+
+    /// Writes a text as an input method does.
+    pub(crate) fn write(&mut self, text: &str) {
+        self.call("Input.insertText", &json!({ "text": text }));
+    }
+
+    /// Presses and releases the left button at a place of the page.
+    pub(crate) fn click(&mut self, x: f64, y: f64) {
+        for (kind, buttons) in [("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 0)] {
+            let button = if kind == "mouseMoved" { "none" } else { "left" };
+            let event = json!({
+                "type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1
+            });
+            self.call("Input.dispatchMouseEvent", &event);
+        }
+    }
+
     fn call(&mut self, method: &str, params: &Value) -> Value {
         self.calls += 1;
         let mut call = json!({ "id": self.calls, "method": method, "params": params });

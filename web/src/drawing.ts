@@ -12,6 +12,10 @@ export interface Window {
   readonly key: string;
   readonly title: string;
   readonly kind: string;
+  /** Its surface, to name it with. */
+  readonly surface: Surface;
+  /** The key of the window that it belongs to, as a dialog does. */
+  readonly parent: string | undefined;
   /** The window inside its surface, in units; what is outside is shadow, or hangs over. */
   readonly geometry: Rect;
   /** From the lowest on. */
@@ -31,36 +35,73 @@ export interface Part {
   readonly crop: Rect | undefined;
 }
 
-/** Reads words as they are laid out in `crates/page-wasm/src/drawing.rs`. */
-export function readDrawing(words: Int32Array, text: Uint8Array): Window[] {
-  let at = 0;
-  const next = () => {
-    const word = words[at];
-    at += 1;
+/** A cursor that is a surface. */
+export interface Cursor {
+  readonly part: Part;
+  /** The point of it that is where the pointer is, in units. */
+  readonly hotspot: { readonly x: number; readonly y: number };
+}
+
+/** Words, read one after the other. */
+class Words {
+  readonly #words: Int32Array;
+  #at = 0;
+
+  constructor(words: Int32Array) {
+    this.#words = words;
+  }
+
+  next(): number {
+    const word = this.#words[this.#at];
+    this.#at += 1;
     if (word === undefined) {
       throw new RangeError("the drawing ends early");
     }
     return word;
-  };
-  const rect = (): Rect => ({ x: next(), y: next(), width: next(), height: next() });
-  const say = (from: number, to: number) => new TextDecoder().decode(text.subarray(from, to));
-  const part = (program: number): Part => {
-    const surface = { program, low: next(), high: next() };
-    const place = rect();
-    const pixels = { width: next(), height: next() };
-    const transform = next();
-    const hasCrop = next() === 1;
-    const { x, y, width, height } = rect();
+  }
+
+  rect(): Rect {
+    return { x: this.next(), y: this.next(), width: this.next(), height: this.next() };
+  }
+
+  surface(program: number): Surface {
+    return { program, low: this.next(), high: this.next() };
+  }
+
+  /** What there is to a surface beside its name. */
+  part(surface: Surface): Part {
+    const at = this.rect();
+    const pixels = { width: this.next(), height: this.next() };
+    const transform = this.next();
+    const hasCrop = this.next() === 1;
+    const { x, y, width, height } = this.rect();
     const crop = { x: x / 256, y: y / 256, width: width / 256, height: height / 256 };
-    return { key: name(surface), surface, at: place, pixels, transform, crop: hasCrop ? crop : undefined };
-  };
-  return Array.from({ length: next() }, () => {
-    const surface = { program: next(), low: next(), high: next() };
-    const geometry = rect();
-    const [from, between, to] = [next(), next(), next()];
-    const parts = Array.from({ length: next() }, () => part(surface.program));
-    return { key: name(surface), title: say(from, between), kind: say(between, to), geometry, parts };
+    return { key: name(surface), surface, at, pixels, transform, crop: hasCrop ? crop : undefined };
+  }
+}
+
+/** Reads words as they are laid out in `crates/page-wasm/src/drawing.rs`. */
+export function readDrawing(list: Int32Array, text: Uint8Array): Window[] {
+  const words = new Words(list);
+  const say = (from: number, to: number) => new TextDecoder().decode(text.subarray(from, to));
+  return Array.from({ length: words.next() }, () => {
+    const surface = words.surface(words.next());
+    const above = words.surface(surface.program);
+    const parent = above.low === 0 && above.high === 0 ? undefined : name(above);
+    const geometry = words.rect();
+    const [from, between, to] = [words.next(), words.next(), words.next()];
+    const parts = Array.from({ length: words.next() }, () => words.part(words.surface(surface.program)));
+    const [title, kind] = [say(from, between), say(between, to)];
+    return { key: name(surface), surface, parent, title, kind, geometry, parts };
   });
+}
+
+/** Reads the words of a cursor that is a surface. */
+export function readCursor(list: Int32Array): Cursor {
+  const words = new Words(list);
+  const surface = words.surface(words.next());
+  const hotspot = { x: words.next(), y: words.next() };
+  return { part: words.part(surface), hotspot };
 }
 
 /** What all parts of a window cover, in units. */

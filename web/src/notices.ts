@@ -6,40 +6,59 @@ import type { State } from "./talk.js";
 export interface Notice {
   readonly title: string;
   readonly text: string;
-  /** Nothing more is shown. */
-  readonly isEnd: boolean;
+  /** What can be done, where there are several ways. */
+  readonly ways: readonly string[];
+  /** The same link may work when it is tried again. */
+  readonly canRetry: boolean;
 }
 
 /** What is to be told in a state; nothing where all is well. */
 export function noticeOf(state: State): Notice | undefined {
   const told = NOTICES[state];
-  return told && { title: told[0], text: told[1], isEnd: true };
+  if (told === undefined) {
+    return undefined;
+  }
+  const [title, text, ...ways] = told;
+  return { title, text, ways, canRetry: state === "unreachable" };
 }
 
-const NOTICES: Partial<Record<State, readonly [string, string]>> = {
+const NOTICES: Partial<Record<State, readonly [string, string, ...string[]]>> = {
+  insecure: [
+    "Browsers do not trust this address",
+    "WebTransport works only where the page comes from this computer or over HTTPS, not from an http:// address of the network. There are two ways:",
+    "Open the page from localhost: serve it on this computer, or forward its port with ssh -L.",
+    "Serve the page over HTTPS, with a certificate that this browser trusts.",
+  ],
   "no link": [
     "This link is not complete",
     "It ends in a ticket that begins with wf1:. Copy the whole link, or ask for another one.",
   ],
   "no transport": [
     "This browser cannot show it",
-    "It has no WebTransport, or the page did not come from localhost or over HTTPS. Chromium and Firefox have it.",
+    "It has no WebTransport. Chrome, Edge and other browsers made from Chromium have it from version 100 on, Firefox from version 125 on. Open the link in one of them.",
   ],
   unreachable: [
     "The session does not answer",
-    "It may have ended, its certificate may be older than 13 days, or a firewall keeps UDP away. Ask for another link.",
+    "Nothing was heard from the addresses in this link. It may be one of these:",
+    "A firewall keeps UDP away, here or there: the session needs UDP, and the page cannot do without it.",
+    "The session has ended, or its computer is off or in another network.",
+    "The link is older than 13 days. Ask for another one.",
   ],
   refused: [
     "This link is not good any more",
     "A link can be used once, and for some time only. Ask the person who shares the session for another one.",
   ],
-  full: ["There are as many viewers as there may be", "Try again when one of them has left."],
+  full: ["There are as many viewers as there may be", "Ask for another link when one of them has left."],
   incompatible: [
     "The page and the session do not fit",
     "They are of different versions of Wayferry. Open the link with the version that the session has.",
   ],
   done: ["The session is over", "It has ended, or does not let others look on any more."],
-  lost: ["The connection was lost", "Ask for another link to look on again."],
+  taken: [
+    "Another display has the session now",
+    "Its programs go on there, and nothing is lost. To have them here again, ask for another link and open it.",
+  ],
+  lost: ["The connection was lost", "The session goes on. Ask for another link to come back to it."],
   broken: [
     "Something went wrong",
     "The page and the session do not understand each other. Ask for another link; if it happens again, it is a fault of Wayferry.",

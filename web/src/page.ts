@@ -1,149 +1,145 @@
 /**
- * The page itself: windows as figures, a badge that says how the link is, and a notice for each way in which it ends.
+ * The page itself: its windows and its bar, with a worker that has the rest.
  *
  * It paints nothing and knows no protocol. Invariant: the ticket is in the address only until it was read.
  */
 
-import { type Notice, noticeOf } from "./notices.js";
-import type { Look, News, Order, State } from "./talk.js";
+import { Board, element } from "./board.js";
+import { showCursor } from "./cursor-style.js";
+import { Hands } from "./hands.js";
+import { Tabs } from "./tabs.js";
+import type { Input, Link, News, Order } from "./talk.js";
+import { readLink } from "./ticket.js";
+import { toggles } from "./toggles.js";
+import { Windows } from "./windows.js";
 
 /** Begins to show what the page's own address names. */
 export async function start(): Promise<void> {
-  const ticket = decodeURIComponent(location.hash.slice(1));
+  const link = readLink(location.hash.slice(1));
   // A person who sees the address later can do nothing with it.
   history.replaceState(null, "", location.pathname);
-  const view = new View(element("windows"), element("badge"), element("notice"));
-  const module = await fetch("viewer.wasm").then((answer) => answer.arrayBuffer());
-  const worker = new Worker("worker.js", { type: "module" });
-  const order = (order: Order, moved: Transferable[] = []) => worker.postMessage(order, moved);
-  worker.onmessage = ({ data }: MessageEvent<News>) => hear(view, data, order);
-  worker.onerror = () => view.setState("broken");
-  addEventListener("pagehide", () => order({ kind: "leave" }));
-  order({ kind: "begin", module, ticket }, [module]);
+  await new Page(link).begin();
 }
 
-function hear(view: View, news: News, order: (order: Order, moved: Transferable[]) => void): void {
-  switch (news.kind) {
-    case "state":
-      view.setState(news.state);
-      break;
-    case "not shown":
-      view.warn(`A program cannot be shown any more: ${news.why}.`);
-      break;
-    case "window": {
-      const canvas = view.setWindow(news.key, news.look);
-      if (canvas !== undefined) {
-        order({ kind: "canvas", key: news.key, canvas }, [canvas]);
+/** See the module. */
+class Page {
+  readonly #link: Link;
+  readonly #board = new Board(() => void this.begin());
+  readonly #windows: Windows;
+  readonly #tabs: Tabs;
+  readonly #hands: Hands | undefined;
+  #worker: Worker | undefined;
+
+  constructor(link: Link) {
+    this.#link = link;
+    document.documentElement.classList.add(link.control ? "control" : "view");
+    this.#windows = new Windows(element("windows"), link.control, {
+      tabs: (tabs) => this.#tabs.show(tabs),
+      focus: (key, title) => this.#focus(key, title),
+    });
+    this.#tabs = new Tabs(element("tabs"), {
+      raise: (key) => {
+        this.#windows.raise(key);
+        this.#hands?.focus();
+      },
+      close: (key) => {
+        this.#hands?.tell({ kind: "close", key: this.#windows.topOf(key) });
+        this.#hands?.focus();
+      },
+    });
+    this.#hands = link.control ? this.#work() : undefined;
+    toggles(this.#hands);
+    // Browsers keep Ctrl+W for themselves, which many mean for a shell; the link does not work again.
+    addEventListener("beforeunload", (event) => {
+      if (link.control && this.#board.state === "shown") {
+        event.preventDefault();
       }
-      break;
+    });
+    addEventListener("pagehide", () => this.#order({ kind: "leave" }));
+  }
+
+  /** Opens the link, once more where it was tried before. */
+  async begin(): Promise<void> {
+    this.#worker?.terminate();
+    this.#windows.clear();
+    if (!isSecureContext) {
+      return this.#board.setState("insecure");
     }
-    case "gone":
-      view.removeWindow(news.key);
-      break;
-    case "figures":
-      view.setRoundTrip(news.rtt);
-      break;
-  }
-}
-
-/** What the page shows. */
-class View {
-  readonly #windows: HTMLElement;
-  readonly #badge: HTMLElement;
-  readonly #notice: HTMLElement;
-  readonly #figures = new Map<string, HTMLElement>();
-  #state: State = "connecting";
-
-  constructor(windows: HTMLElement, badge: HTMLElement, notice: HTMLElement) {
-    this.#windows = windows;
-    this.#badge = badge;
-    this.#notice = notice;
+    this.#board.setState("connecting");
+    const module = await fetch("viewer.wasm").then((answer) => answer.arrayBuffer());
+    const worker = new Worker("worker.js", { type: "module" });
+    this.#worker = worker;
+    worker.onmessage = ({ data }: MessageEvent<News>) => this.#hear(data);
+    worker.onerror = () => this.#board.setState("broken");
+    this.#order({ kind: "begin", module, link: this.#link }, [module]);
+    this.#hands?.begin();
   }
 
-  setState(state: State): void {
-    this.#state = state;
-    document.documentElement.dataset.state = state;
-    const notice = noticeOf(state);
-    this.#badge.textContent = notice === undefined ? BADGES[state] : "not connected";
-    this.#show(notice);
+  #order(order: Order, moved: Transferable[] = []): void {
+    this.#worker?.postMessage(order, moved);
   }
 
-  setRoundTrip(milliseconds: number | undefined): void {
-    if (this.#state === "shown") {
-      const trip = milliseconds === undefined ? "" : ` · ${Math.round(milliseconds)} ms`;
-      this.#badge.textContent = `${BADGES.shown}${trip}`;
+  #work(): Hands {
+    const area = element("field") as HTMLTextAreaElement;
+    const order = (input: Input) => this.#order({ kind: "input", input });
+    const exit = () => this.#tabs.focus() || element("full").focus();
+    return new Hands(this.#windows, element("windows"), area, order, exit);
+  }
+
+  #hear(news: News): void {
+    switch (news.kind) {
+      case "state":
+        this.#board.setState(news.state);
+        this.#settle();
+        break;
+      case "not shown":
+        this.#board.say(`A program cannot be shown any more: ${news.why}.`);
+        break;
+      case "window": {
+        const canvas = this.#windows.set(news.key, news.look);
+        if (canvas !== undefined) {
+          this.#order({ kind: "canvas", key: news.key, canvas }, [canvas]);
+        }
+        this.#settle();
+        break;
+      }
+      case "gone":
+        this.#windows.remove(news.key);
+        this.#settle();
+        break;
+      case "figures":
+        this.#board.setRoundTrip(news.rtt);
+        break;
+      case "cursor":
+        showCursor(element("windows"), news.cursor);
+        break;
+      case "taken":
+        this.#hands?.taken();
+        break;
     }
   }
 
-  warn(text: string): void {
-    this.#show({ title: "Not everything is shown", text, isEnd: false });
+  /** Says it where there is nothing to be seen. */
+  #settle(): void {
+    element("empty").hidden = this.#board.state !== "shown" || !this.#windows.isEmpty;
   }
 
-  /** Shows how a window looks; gives its canvas if it is new. */
-  setWindow(key: string, look: Look): OffscreenCanvas | undefined {
-    const old = this.#figures.get(key);
-    const figure = old ?? this.#add(key);
-    const canvas = figure.querySelector("canvas");
-    const caption = figure.querySelector("figcaption");
-    const title = look.title || look.app || "a window";
-    if (canvas === null || caption === null) {
-      return undefined;
-    }
-    caption.textContent = title;
-    canvas.setAttribute("aria-label", title);
-    // What hangs over the window does not move it.
-    const { geometry, extent } = look;
-    figure.style.setProperty("--width", `${geometry.width}`);
-    figure.style.setProperty("--height", `${geometry.height}`);
-    canvas.style.left = percent(extent.x - geometry.x, geometry.width);
-    canvas.style.top = percent(extent.y - geometry.y, geometry.height);
-    canvas.style.width = percent(extent.width, geometry.width);
-    canvas.style.height = percent(extent.height, geometry.height);
-    return old === undefined ? canvas.transferControlToOffscreen() : undefined;
-  }
-
-  removeWindow(key: string): void {
-    this.#figures.get(key)?.remove();
-    this.#figures.delete(key);
-  }
-
-  #add(key: string): HTMLElement {
-    const figure = document.createElement("figure");
-    const frame = document.createElement("div");
-    const canvas = document.createElement("canvas");
-    const caption = document.createElement("figcaption");
-    canvas.setAttribute("role", "img");
-    frame.append(canvas);
-    figure.append(caption, frame);
-    this.#windows.append(figure);
-    this.#figures.set(key, figure);
-    return figure;
-  }
-
-  #show(notice: Notice | undefined): void {
-    this.#notice.hidden = notice === undefined;
-    if (notice === undefined) {
+  #focus(key: string | undefined, title: string): void {
+    document.title = title === "" ? "Wayferry" : `${title} – Wayferry`;
+    if (key === undefined) {
       return;
     }
-    const title = document.createElement("h1");
-    const text = document.createElement("p");
-    title.textContent = notice.title;
-    text.textContent = notice.text;
-    this.#notice.replaceChildren(title, text);
-    document.documentElement.classList.toggle("over", notice.isEnd);
+    this.#hands?.tell({ kind: "focus", key });
+    element("field").setAttribute("aria-label", `Keys go to ${title}`);
+    // Who works in the bar stays there.
+    if (document.activeElement === document.body) {
+      this.#hands?.focus();
+      if (!matchMedia("(pointer: coarse)").matches) {
+        this.#board.say(
+          "Keys go to the window. Ctrl+Alt+Escape brings you back to the page’s own buttons.",
+          8000,
+        );
+      }
+    }
   }
 }
-
-function percent(part: number, whole: number): string {
-  return `${whole > 0 ? (part / whole) * 100 : 0}%`;
-}
-
-function element(id: string): HTMLElement {
-  const found = document.getElementById(id);
-  if (found === null) {
-    throw new Error(`the page has no ${id}`);
-  }
-  return found;
-}
-
-const BADGES = { connecting: "connecting …", shown: "connected" } as Record<State, string>;

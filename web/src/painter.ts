@@ -84,8 +84,8 @@ export class Painter {
   }
 
   #tell(window: Window): void {
-    const { title, kind: app, geometry } = window;
-    const look: Look = { title, app, geometry, extent: extent(window) };
+    const { parent, title, kind: app, geometry } = window;
+    const look: Look = { parent, title, app, geometry, extent: extent(window) };
     const told = JSON.stringify(look);
     if (this.#looks.get(window.key) !== told) {
       this.#looks.set(window.key, told);

@@ -4,6 +4,8 @@
  * Knows no network. Invariant: a ticket that was read is whole, for its checksum fits.
  */
 
+import type { Link } from "./talk.js";
+
 /** What a ticket says. */
 export interface Ticket {
   /** The session's id and the secret, as the viewer takes them: 16 and 32 bytes. */
@@ -12,6 +14,12 @@ export interface Ticket {
   readonly certificate: Uint8Array<ArrayBuffer>;
   /** Where the host is, the likeliest first: a host and a port, as addresses have them. */
   readonly places: readonly string[];
+}
+
+/** Reads what stands behind the `#` of the page's address: a ticket, and before it `control,` where it is to be one. */
+export function readLink(fragment: string): Link {
+  const control = fragment.startsWith(CONTROL);
+  return { control, ticket: control ? fragment.slice(CONTROL.length) : fragment };
 }
 
 /** Reads a ticket; nothing if it is none. */
@@ -66,6 +74,7 @@ function decode(text: string): Uint8Array<ArrayBuffer> | undefined {
 }
 
 const MARK = "wf1:";
+const CONTROL = "control,";
 /** Bytes up to the number of addresses, with that. */
 const HEAD = 16 + 32 + 32 + 1;
 /** Bytes of the checksum. */

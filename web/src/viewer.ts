@@ -4,6 +4,8 @@
  * It decides nothing. Invariant: what it gives is a copy, good for as long as it is held.
  */
 
+import type { Input } from "./talk.js";
+
 /** What the module exports. */
 interface Exports {
   readonly memory: WebAssembly.Memory;
@@ -11,7 +13,7 @@ interface Exports {
   out(): number;
   out_length(): number;
   number(index: number): number;
-  begin(now: number): number;
+  begin(now: number, control: number): number;
   stream_data(now: number, stream: number, offset: number): void;
   stream_finished(now: number, stream: number, length: number): void;
   stream_reset(now: number, stream: number, code: number): void;
@@ -39,7 +41,18 @@ interface Exports {
     width: number,
     height: number,
   ): void;
-  kept(): number;
+  set_area(now: number, width: number, height: number, scale: number): void;
+  pointer_move(now: number, program: number, low: number, high: number, x: number, y: number): void;
+  pointer_leave(now: number): void;
+  button(now: number, code: number, pressed: number): void;
+  wheel(now: number, dx: number, dy: number, stepsX: number, stepsY: number): void;
+  key(now: number, code: number, level: number, pressed: number): void;
+  modifiers(now: number, bits: number): void;
+  type_text(now: number): void;
+  blur(now: number): void;
+  focus_window(now: number, program: number, low: number, high: number): void;
+  close_window(now: number, program: number, low: number, high: number): void;
+  cursor(): number;
 }
 
 /** What is to be done with the link. */
@@ -53,13 +66,19 @@ export type Transmit =
   | { readonly kind: "close"; readonly code: number; readonly reason: string };
 
 /** How it ended. */
-export type Over = "done" | "refused" | "full" | "incompatible" | "lost" | "broken";
+export type Over = "done" | "refused" | "full" | "incompatible" | "lost" | "broken" | "taken";
 
 /** What has happened. */
 export type Notice =
   | { readonly kind: "welcome" }
   | { readonly kind: "not shown"; readonly why: string }
   | { readonly kind: "over"; readonly over: Over };
+
+/** What the pointer looks like: nothing said, nothing at all, a surface in words, or a name that CSS has. */
+export type CursorShape =
+  | { readonly kind: "default" | "hidden" }
+  | { readonly kind: "surface"; readonly words: Int32Array }
+  | { readonly kind: "name"; readonly name: string };
 
 /** Names a surface. */
 export interface Surface {
@@ -94,10 +113,10 @@ export class Viewer {
     return new Viewer(instance.exports as unknown as Exports);
   }
 
-  /** Begins a session with a ticket's id and secret. */
-  begin(secret: Bytes): void {
+  /** Begins a session with a ticket's id and secret, as its display or as a view. */
+  begin(secret: Bytes, control: boolean): void {
     this.#put(secret);
-    this.#exports.begin(this.#now());
+    this.#exports.begin(this.#now(), Number(control));
   }
 
   streamData(stream: number, offset: number, bytes: Uint8Array): void {
@@ -227,9 +246,58 @@ export class Viewer {
     return new Uint8ClampedArray(this.#take().buffer);
   }
 
-  /** Bytes that are kept for programs. */
-  kept(): number {
-    return this.#exports.kept();
+  input(input: Input): void {
+    const now = this.#now();
+    switch (input.kind) {
+      case "area":
+        this.#exports.set_area(now, input.size.width, input.size.height, input.size.scale);
+        break;
+      case "focus":
+        this.#exports.focus_window(now, ...named(input.key));
+        break;
+      case "close":
+        this.#exports.close_window(now, ...named(input.key));
+        break;
+      case "move":
+        this.#exports.pointer_move(now, ...named(input.key), input.x, input.y);
+        break;
+      case "leave":
+        this.#exports.pointer_leave(now);
+        break;
+      case "button":
+        this.#exports.button(now, input.code, Number(input.pressed));
+        break;
+      case "wheel":
+        this.#exports.wheel(now, input.dx, input.dy, input.stepsX, input.stepsY);
+        break;
+      case "key":
+        this.#exports.modifiers(now, input.modifiers);
+        this.#put(new TextEncoder().encode(input.text));
+        this.#exports.key(now, input.code, input.level, Number(input.pressed));
+        break;
+      case "type":
+        this.#put(new TextEncoder().encode(input.text));
+        this.#exports.type_text(now);
+        break;
+      case "blur":
+        this.#exports.blur(now);
+        break;
+    }
+  }
+
+  /** What the pointer looks like over the windows. */
+  cursor(): CursorShape {
+    const kind = this.#exports.cursor();
+    switch (kind) {
+      case 1:
+        return { kind: "hidden" };
+      case 2:
+        return { kind: "surface", words: new Int32Array(this.#take().buffer) };
+      case 3:
+        return { kind: "name", name: this.#text() };
+      default:
+        return { kind: "default" };
+    }
   }
 
   #now(): number {
@@ -251,5 +319,11 @@ export class Viewer {
   }
 }
 
+/** The numbers of a window's key: its program, and the lower and the higher word of its surface. */
+function named(key: string): [number, number, number] {
+  const [program = 0, high = 0, low = 0] = key.split("/").map(Number);
+  return [program, low, high];
+}
+
 const FIRST_OVER = 10;
-const OVER: readonly Over[] = ["done", "refused", "full", "incompatible", "lost", "broken"];
+const OVER: readonly Over[] = ["done", "refused", "full", "incompatible", "lost", "broken", "taken"];

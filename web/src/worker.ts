@@ -5,8 +5,9 @@
  */
 
 import { Carrier, raise, type Transport } from "./carrier.js";
+import { CursorTeller } from "./cursor.js";
 import { Painter } from "./painter.js";
-import type { News, Order, State } from "./talk.js";
+import type { Input, Link, News, Order, State } from "./talk.js";
 import { readTicket, type Ticket } from "./ticket.js";
 import { Viewer } from "./viewer.js";
 
@@ -19,14 +20,24 @@ interface Scope {
 const scope = globalThis as unknown as Scope;
 
 let running: Running | undefined;
+/** The room for windows, as the page has said it last. */
+let area: Input | undefined;
 
 scope.onmessage = ({ data }) => {
   switch (data.kind) {
     case "begin":
-      begin(data.module, data.ticket).catch(raise);
+      begin(data.module, data.link).catch(raise);
       break;
     case "canvas":
       running?.setCanvas(data.key, data.canvas);
+      break;
+    case "input":
+      if (data.input.kind === "area") {
+        area = data.input;
+      } else if (data.input.kind === "move") {
+        scope.postMessage({ kind: "taken" });
+      }
+      running?.input(data.input);
       break;
     case "leave":
       running?.leave();
@@ -34,7 +45,7 @@ scope.onmessage = ({ data }) => {
   }
 };
 
-async function begin(module: ArrayBuffer, text: string): Promise<void> {
+async function begin(module: ArrayBuffer, { control, ticket: text }: Link): Promise<void> {
   const ticket = await readTicket(text);
   if (ticket === undefined) {
     return tell("no link");
@@ -48,7 +59,7 @@ async function begin(module: ArrayBuffer, text: string): Promise<void> {
   if (transport === undefined) {
     return tell("unreachable");
   }
-  running = new Running(viewer, transport, ticket);
+  running = new Running(viewer, transport, ticket, control);
 }
 
 /** A link to the first place that answers. */
@@ -74,15 +85,22 @@ class Running {
   readonly #transport: WebTransport;
   readonly #carrier: Carrier;
   readonly #painter: Painter;
+  readonly #cursor: CursorTeller | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isDrawing = false;
   /** A turn is under way, or will be. */
   #isDue = false;
 
-  constructor(viewer: Viewer, transport: WebTransport, ticket: Ticket) {
+  constructor(viewer: Viewer, transport: WebTransport, ticket: Ticket, control: boolean) {
     this.#viewer = viewer;
     this.#transport = transport;
-    viewer.begin(ticket.secret);
+    viewer.begin(ticket.secret, control);
+    if (area !== undefined && control) {
+      viewer.input(area);
+    }
+    this.#cursor = control
+      ? new CursorTeller(viewer, (cursor) => scope.postMessage({ kind: "cursor", cursor }))
+      : undefined;
     this.#painter = new Painter(viewer, {
       window: (key, look) => scope.postMessage({ kind: "window", key, look }),
       gone: (key) => scope.postMessage({ kind: "gone", key }),
@@ -94,6 +112,11 @@ class Running {
   setCanvas(key: string, canvas: OffscreenCanvas): void {
     this.#painter.setCanvas(key, canvas);
     this.#draw();
+  }
+
+  input(input: Input): void {
+    this.#viewer.input(input);
+    this.#soon();
   }
 
   leave(): void {
@@ -153,6 +176,7 @@ class Running {
 
   #paint(): void {
     this.#painter.paint();
+    this.#cursor?.look().catch(raise);
     this.#soon();
   }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { extent, type Part, place, readDrawing, resolution, scale } from "../src/drawing.js";
+import { extent, type Part, place, readCursor, readDrawing, resolution, scale } from "../src/drawing.js";
 import { tiles } from "../src/painter.js";
 
 const PART: Part = {
@@ -13,15 +13,27 @@ const PART: Part = {
 
 test("words are windows with their surfaces", () => {
   const text = new TextEncoder().encode("a – windowfoot");
-  const words = [1, 1, 8, 0, 0, 0, 4, 2, 0, 12, 16, 2];
+  const words = [1, 1, 8, 0, 0, 0, 0, 0, 4, 2, 0, 12, 16, 2];
   words.push(8, 0, 0, 0, 4, 2, 4, 2, 0, 0, 0, 0, 0, 0);
   words.push(10, 1, -3, 5, 8, 4, 4, 2, 1, 1, 256, 512, 1024, 768);
   const [window] = readDrawing(Int32Array.from(words), text);
-  expect(window).toMatchObject({ key: "1/0/8", title: "a – window", kind: "foot" });
+  expect(window).toMatchObject({ key: "1/0/8", title: "a – window", kind: "foot", parent: undefined });
+  expect(window?.surface).toEqual(PART.surface);
   expect(window?.parts[0]).toEqual(PART);
   expect(window?.parts[1]?.crop).toEqual({ x: 1, y: 2, width: 4, height: 3 });
   expect(window && extent(window)).toEqual({ x: -3, y: 0, width: 8, height: 9 });
   expect(() => readDrawing(Int32Array.from(words.slice(0, -1)), text)).toThrow(RangeError);
+});
+
+test("a dialog names the window that it belongs to", () => {
+  const words = [1, 1, 20, 0, 8, 1, 0, 0, 4, 2, 0, 0, 0, 0];
+  expect(readDrawing(Int32Array.from(words), new Uint8Array())[0]?.parent).toBe("1/1/8");
+});
+
+test("a cursor is a surface with the point that points", () => {
+  const words = [1, 8, 0, 3, -2, 0, 0, 4, 2, 4, 2, 0, 0, 0, 0, 0, 0];
+  expect(readCursor(Int32Array.from(words))).toEqual({ part: PART, hotspot: { x: 3, y: -2 } });
+  expect(() => readCursor(Int32Array.from(words.slice(0, -1)))).toThrow(RangeError);
 });
 
 test("corners of pixels go where the program has turned them", () => {
@@ -66,7 +78,8 @@ test("tiles cover a part, and none is large", () => {
 });
 
 test("regression: a part far outside makes no canvas of a gigabyte", () => {
-  const window = { key: PART.key, title: "", kind: "", geometry: PART.at, parts: [PART] };
+  const { key, surface } = PART;
+  const window = { key, surface, parent: undefined, title: "", kind: "", geometry: PART.at, parts: [PART] };
   expect(resolution(window)).toBe(1);
   const far = { ...PART, key: "1/0/9", at: { x: 1_000_000, y: 1_000_000, width: 4, height: 2 } };
   const { width, height } = extent({ ...window, parts: [PART, far] });

@@ -39,6 +39,8 @@ pub(crate) enum Error {
     Transfer { name: String, why: String },
     /// There is no screen that can be shown.
     NoScreen { why: String },
+    /// The page for browsers is not in this program.
+    NoPage,
     /// `wayferry-lab` cannot be started.
     NoLaboratory { source: io::Error },
     /// `doctor` found this many things without which no session is shown.
@@ -69,7 +71,7 @@ pub(crate) const CODES: &[(u8, &str)] = &[
     (70, "the compositor lacks a global that windows need"),
     (71, "the compositor ended the connection"),
     (72, "`wayferry` was not found on the other machine"),
-    (73, "the UDP address or port cannot be listened on"),
+    (73, "an address or a port cannot be listened on"),
     (74, "a file or directory cannot be used"),
     (75, "the two sides cannot work together: no common version"),
     (76, "the other side broke the session protocol"),
@@ -90,6 +92,7 @@ pub(crate) const CODES: &[(u8, &str)] = &[
     (89, "a file was not sent, or not fetched"),
     (90, "what shows X11 programs is missing or too old where the program should run"),
     (91, "no screen of the other machine can be shown"),
+    (92, "this build has no page for browsers"),
     (126, "the program was found but cannot be run"),
     (127, "the program was not found"),
     (130, "interrupted by SIGINT"),
@@ -114,6 +117,7 @@ impl Error {
             Self::OwnCertificate(_) => 74,
             Self::NoLaboratory { .. } => 86,
             Self::NoScreen { .. } => 91,
+            Self::NoPage => 92,
             Self::Config { .. } => 87,
             Self::RemoteBroken { .. } => 88,
             Self::Transfer { .. } => 89,
@@ -143,6 +147,9 @@ impl Error {
             Self::NoScreen { .. } => {
                 "sway, labwc and their like can be shown, GNOME and KDE cannot; install `labwc` there, or show single \
                  programs with `wayferry ssh`"
+            }
+            Self::NoPage => {
+                "run `scripts/build-page` in the source, which needs Node and npm, and build again"
             }
             Self::NoLaboratory { .. } => {
                 "the demo and the benches are in `wayferry-lab`: install it with `cargo install --path crates/lab`"
@@ -245,6 +252,7 @@ impl fmt::Display for Error {
             Self::Transfer { name, why } => {
                 write!(f, "`{}` did not arrive: {}", sanitize(name), sanitize(why))
             }
+            Self::NoPage => f.write_str("this build has no page"),
             Self::NoScreen { why } => write!(f, "there is no screen to show: {}", sanitize(why)),
             Self::NoLaboratory { source } => write!(f, "cannot run `wayferry-lab`: {source}"),
             Self::RemoteMissing { binary, destination, .. } => {
@@ -300,6 +308,7 @@ mod tests {
             Error::Ticket(text()),
             Error::Transfer { name: "x".into(), why: "y".into() },
             Error::NoScreen { why: text() },
+            Error::NoPage,
             Error::NoLaboratory { source: io::ErrorKind::NotFound.into() },
             Error::Unwell { failed: 2 },
             Error::Install(Failure::OtherMachine { here: text(), there: text() }),

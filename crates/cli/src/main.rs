@@ -27,6 +27,7 @@ mod remote;
 mod screen;
 mod session;
 mod session_bus;
+mod share;
 mod ssh;
 mod status;
 mod tell;
@@ -92,6 +93,7 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::DesktopEntry(flags) => desktop_entry::run(&own, &flags),
         Command::Doctor(flags) => doctor::run(&own, &flags),
         Command::Ticket(flags) => manage::ticket(&own, flags),
+        Command::Share(flags) => share::run(&own, &flags),
         Command::Detach(flags) => manage::detach(&own, flags),
         Command::Stop(flags) => manage::stop(&own, flags.which),
         Command::Meet { session, view } => launcher::meet(session.as_deref(), view),

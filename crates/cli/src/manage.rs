@@ -23,6 +23,7 @@ use wayferry_host::edge::socket::random_name;
 use wayferry_host::passing;
 use wayferry_host::sanitize::sanitize;
 use wayferry_host::sessions;
+use wayferry_net::quic::PageOrigin;
 
 /// Lists sessions; gives the exit code.
 pub(crate) fn list(own: &OwnFlags, flags: &ListFlags) -> Result<u8, Error> {
@@ -89,33 +90,69 @@ pub(crate) fn stop(own: &OwnFlags, which: Option<Which>) -> Result<u8, Error> {
     order(own, which, &Request::Stop)
 }
 
+/// A ticket for a page of this origin, or the exit code of what has failed on the other machine and has said so.
+pub(crate) fn page_ticket(
+    own: &OwnFlags,
+    which: &Which,
+    page: PageOrigin,
+    view: bool,
+    good_for: Duration,
+) -> Result<Result<String, u8>, Error> {
+    let request = Request::Ticket { view, good_for: Some(good_for), page: Some(page) };
+    match which {
+        Which::Here(name) => match ask_here(name.as_deref(), &request)? {
+            (_, Answer::Ticket(ticket)) => Ok(Ok(ticket)),
+            (name, answer) => Err(refused(&name, answer)),
+        },
+        Which::There { host, session } => {
+            let (code, answer) = ask_over_ssh(own, host, &words(&request, session.clone()))?;
+            let ticket = String::from_utf8_lossy(&answer).trim().to_owned();
+            Ok(if code == 0 { Ok(ticket) } else { Err(code) })
+        }
+        Which::Ticket(_) | Which::Stdin => Err(no_ticket()),
+    }
+}
+
 fn order(own: &OwnFlags, which: Option<Which>, request: &Request) -> Result<u8, Error> {
     let name = match which.unwrap_or(Which::Here(None)) {
         Which::Here(name) => name,
-        Which::There { host, session } => {
-            let mut words: Vec<String> =
-                control::Word::encode(request).split(' ').map(str::to_owned).collect();
-            words.extend(session.map(|name| format!(":{name}")));
-            return over_ssh(own, &host, &words);
-        }
-        Which::Ticket(_) | Which::Stdin => return Err(Error::usage("a ticket is for `attach` only")),
+        Which::There { host, session } => return over_ssh(own, &host, &words(request, session)),
+        Which::Ticket(_) | Which::Stdin => return Err(no_ticket()),
     };
+    match ask_here(name.as_deref(), request)? {
+        (_, Answer::Done) => Ok(0),
+        (_, Answer::Ticket(ticket)) => print(format!("{}\n", sanitize(&ticket)).as_bytes()),
+        (name, answer) => Err(refused(&name, answer)),
+    }
+}
+
+/// Why an answer is not what an order is for.
+fn refused(name: &str, answer: Answer) -> Error {
+    match answer {
+        Answer::Not(why) => SessionError::NoSession(format!("`{name}`: {why}")).into(),
+        _ => SessionError::PeerViolation("what it said answers no such order".into()).into(),
+    }
+}
+
+/// What the `wayferry` of another machine is called with.
+fn words(request: &Request, session: Option<String>) -> Vec<String> {
+    let words = control::Word::encode(request);
+    words.split(' ').map(str::to_owned).chain(session.map(|name| format!(":{name}"))).collect()
+}
+
+fn no_ticket() -> Error {
+    Error::usage("a ticket is for `attach` only")
+}
+
+/// What a session of this machine is called, and what it answers.
+fn ask_here(name: Option<&str>, request: &Request) -> Result<(String, Answer), Error> {
     let signals = Signals::new()?;
-    let (name, socket) = sessions::call(name.as_deref())?;
+    let (name, socket) = sessions::call(name)?;
     say(&socket, request)?;
     let mut heard = Vec::new();
     loop {
         match control::take::<Answer>(&mut heard) {
-            Ok(Some(Answer::Done)) => return Ok(0),
-            Ok(Some(Answer::Ticket(ticket))) => {
-                return print(format!("{}\n", sanitize(&ticket)).as_bytes());
-            }
-            Ok(Some(Answer::Elsewhere | Answer::Waits | Answer::Kept(_))) => {
-                return Err(SessionError::PeerViolation("what it said answers no such order".into()).into());
-            }
-            Ok(Some(Answer::Not(why))) => {
-                return Err(SessionError::NoSession(format!("`{name}`: {why}")).into());
-            }
+            Ok(Some(answer)) => return Ok((name, answer)),
             Ok(None) => {}
             Err(what) => return Err(SessionError::PeerViolation(what).into()),
         }

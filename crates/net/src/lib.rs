@@ -17,6 +17,7 @@ mod peers;
 mod pem_file;
 pub mod quic;
 mod roots;
+pub mod site;
 pub mod ticket;
 mod tickets;
 mod trust;

@@ -5,8 +5,13 @@
 //! | number of words | |
 //! |---|---|
 //! | 1 | windows |
-//! | 11 for each | program, surface (two words, the lower first), x, y, width and height of the window in its surface, where in the text its title begins, ends, and its kind ends, in bytes; surfaces in it |
+//! | 13 for each | program, surface (two words, the lower first), surface of the window that it belongs to (two words, 0 and 0 without), x, y, width and height of the window in its surface, where in the text its title begins, ends, and its kind ends, in bytes; surfaces in it |
 //! | 14 for each of those | surface (two words), x and y in the window's surface, width and height there, width and height in pixels, transform, whether a part is shown, and of that x, y, width, height in 1/256 of a pixel that is turned and scaled |
+//!
+//! Popups are surfaces of the window that they belong to, above all others, and may reach out of it.
+//!
+//! A cursor that is a surface is 17 words: program, surface (two words), x and y of the point of it that is where the
+//! pointer is, in units, and the last 12 of the 14 for a surface, at 0 and 0.
 //!
 //! Invariant: a list says only what is there now; surfaces are named by their program and their two words.
 
@@ -36,6 +41,16 @@ impl Drawing {
         drawing
     }
 
+    /// A cursor that is a surface.
+    pub fn of_cursor(connection: ConnectionId, node: &Node<'_>, (x, y): (i32, i32)) -> Self {
+        let mut drawing = Self::default();
+        drawing.surface(node, (0, 0));
+        // Behind the name of the surface.
+        drawing.words.splice(2..2, [x, y]);
+        drawing.words.insert(0, connection.0.cast_signed());
+        drawing
+    }
+
     fn window(&mut self, ConnectionId(program): ConnectionId, window: &Window<'_>) {
         let [low, high] = halves(window.root.surface);
         let from = self.text.len();
@@ -43,6 +58,7 @@ impl Drawing {
         let between = self.text.len();
         self.text.push_str(window.app_id);
         self.words.extend([program.cast_signed(), low, high]);
+        self.words.extend(window.parent.map_or([0, 0], halves));
         self.words.extend(window.geometry);
         // The texts of all windows are some MiB at most.
         self.words.extend([from, between, self.text.len()].map(|place| place as i32));

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use bytes::Bytes;
-use wayferry_page::{Damage, rgba};
+use wayferry_page::{Area, Cursor, Damage, Level, Page, Role, Wheel, rgba};
 use wayferry_pixels::Rect;
 use wayferry_proto::{
     Arrival, CloseReason, ConnectionId, HostTime, Secret, SessionId, StreamId, Time, Transmit,
@@ -80,17 +80,18 @@ extern "C" fn number(index: usize) -> u32 {
     with(|state| state.numbers.get(index).copied().unwrap_or_default())
 }
 
-/// Begins a session, in the place of the one before: 16 bytes of its id and 32 of the secret, as a ticket has them.
-/// Gives 1 if they are that long.
+/// Begins a session, in the place of the one before: 16 bytes of its id and 32 of the secret, as a ticket has them; as
+/// a viewer, or as its display if `control` is 1. Gives 1 if they are that long.
 #[unsafe(no_mangle)]
-extern "C" fn begin(now: f64) -> u32 {
+extern "C" fn begin(now: f64, control: u32) -> u32 {
     with(|state| {
         let Ok(ticket): Result<[u8; 48], _> = state.input[..].try_into() else { return 0 };
         let (mut id, mut secret) = ([0; 16], [0; 32]);
         id.copy_from_slice(&ticket[..16]);
         secret.copy_from_slice(&ticket[16..]);
         state.input.fill(0);
-        let viewer = Viewer::new(SessionId(id), Secret::from(secret), time(now), HostTime(0));
+        let role = if control == 1 { Role::Control } else { Role::View };
+        let viewer = Viewer::new(role, SessionId(id), Secret::from(secret), time(now), HostTime(0));
         state.viewer = Some(viewer);
         1
     })
@@ -206,7 +207,7 @@ extern "C" fn poll_transmit(now: f64) -> u32 {
 
 /// What has happened: 0 nothing, 1 the page is let in, 2 a program is not shown any more (why is at [`out`]), and it is
 /// over: 10 it is done, 11 the ticket is not good, 12 there are too many viewers, 13 another build, 14 the link was
-/// lost, 15 a rule was broken.
+/// lost, 15 a rule was broken, 16 another display has taken the session.
 #[unsafe(no_mangle)]
 extern "C" fn poll_notice() -> u32 {
     viewing(|viewer, _, out| {
@@ -225,6 +226,7 @@ extern "C" fn poll_notice() -> u32 {
                 Over::Incompatible => 13,
                 Over::Lost => 14,
                 Over::Broken => 15,
+                Over::Taken => 16,
             },
         }
     })
@@ -295,6 +297,111 @@ extern "C" fn pixels(program: u32, low: u32, high: u32, x: u32, y: u32, width: u
             *out = rgba(content, Rect::new(x, y, width, height));
         }
     });
+}
+
+/// Windows are to fill so many units; `scale` is how many pixels there are for a unit, in 120ths.
+#[unsafe(no_mangle)]
+extern "C" fn set_area(now: f64, width: u32, height: u32, scale: u32) {
+    act(now, |page| page.set_area(Area::new(width, height, scale)));
+}
+
+/// The user works in the window of that surface.
+#[unsafe(no_mangle)]
+extern "C" fn focus_window(now: f64, program: u32, low: u32, high: u32) {
+    act(now, |page| page.focus(Some((ConnectionId(program), whole(low, high)))));
+}
+
+/// The window of that surface is to be closed.
+#[unsafe(no_mangle)]
+extern "C" fn close_window(now: f64, program: u32, low: u32, high: u32) {
+    act(now, |page| page.close_window(ConnectionId(program), whole(low, high)));
+}
+
+/// The pointer is there in the window of that surface, in units from the corner of the window, without shadows.
+#[unsafe(no_mangle)]
+extern "C" fn pointer_move(now: f64, program: u32, low: u32, high: u32, x: f64, y: f64) {
+    act(now, |page| page.point(time(now), ConnectionId(program), whole(low, high), x, y));
+}
+
+/// The pointer is in no window.
+#[unsafe(no_mangle)]
+extern "C" fn pointer_leave(now: f64) {
+    act(now, |page| page.point_nowhere(time(now)));
+}
+
+/// A button goes down if `pressed` is 1, else up; its code is evdev's, 272 for the first.
+#[unsafe(no_mangle)]
+extern "C" fn button(now: f64, code: u32, pressed: u32) {
+    act(now, |page| page.button(time(now), code, pressed == 1));
+}
+
+/// A wheel turns by so many units and 120ths of steps; without steps, fingers move on a touchpad, and with nothing at
+/// all they have left it.
+#[unsafe(no_mangle)]
+extern "C" fn wheel(now: f64, dx: f64, dy: f64, steps_x: i32, steps_y: i32) {
+    let wheel = Wheel { distance: [dx, dy], steps: [steps_x, steps_y] };
+    act(now, |page| page.wheel(time(now), wheel));
+}
+
+/// A key goes down if `pressed` is 1, else up; its code is evdev's. `level` is 1 with shift and 2 with the third
+/// level's, together; where caps lock makes another letter, it is that letter's. The character that the browser says is
+/// given in UTF-8, none if it is not known.
+#[unsafe(no_mangle)]
+extern "C" fn key(now: f64, code: u32, level: u32, pressed: u32) {
+    viewing(|viewer, input, _| {
+        let mut text = str::from_utf8(input).unwrap_or_default().chars();
+        // More than one is no character of a key.
+        let character = text.next().filter(|_| text.next().is_none());
+        let level = Level::of(level).unwrap_or(Level::Plain);
+        viewer.act(time(now), |page| page.key(time(now), code, level, character, pressed == 1));
+    });
+}
+
+/// The modifiers are these: 1 shift, 2 caps lock, 4 control, 8 alt, 16 num lock, 64 super, 128 the third level's.
+#[unsafe(no_mangle)]
+extern "C" fn modifiers(now: f64, bits: u32) {
+    act(now, |page| page.set_modifiers(bits));
+}
+
+/// Text is typed that comes from no key, given in UTF-8.
+#[unsafe(no_mangle)]
+extern "C" fn type_text(now: f64) {
+    viewing(|viewer, input, _| {
+        let text = str::from_utf8(input).unwrap_or_default();
+        viewer.act(time(now), |page| page.type_text(time(now), text));
+    });
+}
+
+/// The script hears of no keys and buttons any more: all that are down go up.
+#[unsafe(no_mangle)]
+extern "C" fn blur(now: f64) {
+    act(now, |page| page.release(time(now)));
+}
+
+/// What the pointer looks like: 0 as it does by default, 1 it is not to be seen, 2 as a surface (its words, as
+/// [`Drawing`] has them, are at [`out`]), 3 as style sheets name it (the name is at [`out`]).
+#[unsafe(no_mangle)]
+extern "C" fn cursor() -> u32 {
+    viewing(|viewer, _, out| {
+        out.clear();
+        match viewer.page().cursor() {
+            Cursor::Default => 0,
+            Cursor::Hidden => 1,
+            Cursor::Surface { connection, node, hotspot } => {
+                let drawing = Drawing::of_cursor(connection, &node, hotspot);
+                out.extend(drawing.words.iter().flat_map(|word| word.to_le_bytes()));
+                2
+            }
+            Cursor::Named(name) => {
+                out.extend_from_slice(name.as_bytes());
+                3
+            }
+        }
+    })
+}
+
+fn act(now: f64, act: impl FnOnce(&mut Page)) {
+    viewing(|viewer, _, _| viewer.act(time(now), act));
 }
 
 /// Bytes that the page keeps.

@@ -1,10 +1,10 @@
-//! The display side of a session, as a viewer.
+//! The display side of a session, as a viewer or as its display.
 //!
 //! Invariant: each program that the page shows has a channel here, and none other has.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use wayferry_page::Page;
+use wayferry_page::{Page, Role};
 use wayferry_proto::{
     Arrival, Capabilities, ChannelId, CloseReason, ClosedBy, Config, ConnectionId, Control, Event, Header,
     HostTime, Limits, LinkState, MAX_ROW_DATAGRAM, RemoteChannelId, Secret, Session, SessionId, Side, Time,
@@ -52,6 +52,8 @@ pub enum Over {
     Refused,
     /// There are as many viewers as may be.
     Full,
+    /// Another display has taken the session.
+    Taken,
     /// The two are of different builds.
     Incompatible,
     /// The link was lost.
@@ -67,6 +69,7 @@ pub struct Viewer {
     page: Page,
     channels: BTreeMap<ConnectionId, (ChannelId, RemoteChannelId)>,
     notices: VecDeque<Notice>,
+    role: Role,
     is_welcome: bool,
     /// Bytes that the carrier was given and has not sent.
     unsent: usize,
@@ -74,28 +77,34 @@ pub struct Viewer {
 
 impl Viewer {
     /// Begins a session with what a ticket says. `origin` is what the script's clock showed at [`Time::ZERO`].
-    pub fn new(session: SessionId, secret: Secret, start: Time, origin: HostTime) -> Self {
+    ///
+    /// Whether the secret is good for that role is the app side's to say: it makes a viewer of who may be no more.
+    pub fn new(role: Role, session: SessionId, secret: Secret, start: Time, origin: HostTime) -> Self {
+        let capabilities = match role {
+            Role::View => Capabilities::VIEW,
+            Role::Control => Capabilities::default(),
+        };
         let config = Config {
             session,
             secret: Some(secret),
             software: format!("wayferry {} in a browser", env!("CARGO_PKG_VERSION")),
-            capabilities: Capabilities::VIEW.with(Capabilities::DATAGRAM_REPAIR),
+            capabilities: capabilities.with(Capabilities::DATAGRAM_REPAIR),
             limits: LIMITS,
             start,
             clock_origin: origin,
             ..Config::new(Side::Display)
         };
-        let mut session = Session::new(config);
-        // Cannot fail: it is small.
-        let _ = session.control(&Control::Snapshot(wayferry_page::snapshot().encode().into()));
-        Self {
-            session,
-            page: Page::new(),
+        let mut viewer = Self {
+            session: Session::new(config),
+            page: Page::new(role),
             channels: BTreeMap::new(),
             notices: VecDeque::new(),
+            role,
             is_welcome: false,
             unsent: 0,
-        }
+        };
+        viewer.say();
+        viewer
     }
 
     /// Takes what has arrived.
@@ -153,6 +162,12 @@ impl Viewer {
         &mut self.page
     }
 
+    /// Tells the page what the user does.
+    pub fn act(&mut self, now: Time, act: impl FnOnce(&mut Page)) {
+        act(&mut self.page);
+        self.go_on(now);
+    }
+
     /// What a script knows of its link: how long pings take. Which stream is which it cannot tell the app side.
     fn link(&self) -> LinkState {
         LinkState {
@@ -174,18 +189,29 @@ impl Viewer {
         if self.session.is_welcome() {
             self.welcome();
         }
-        while let Some((connection, message)) = self.page.poll_message() {
-            if let Some((channel, _)) = self.channels.get(&connection) {
-                // Cannot fail: what a page says is short.
-                let _ = self.session.send(*channel, &message);
-            }
-        }
+        self.say();
         while let Some(ended) = self.page.poll_ended() {
             if let Some((channel, from)) = self.channels.remove(&ended.connection) {
                 self.session.finish(channel);
                 self.session.stop(from, STOP_ENDED);
             }
             self.notices.push_back(Notice::NotShown(ended.end.to_string()));
+        }
+    }
+
+    /// Says what the page says: keymaps before what names them.
+    fn say(&mut self) {
+        while let Some((hash, bytes)) = self.page.poll_blob() {
+            // Cannot fail, as all here: what a page says is short.
+            let _ = self.session.send_blob(hash, bytes);
+        }
+        if let Some(snapshot) = self.page.poll_snapshot() {
+            let _ = self.session.control(&Control::Snapshot(snapshot.encode().into()));
+        }
+        while let Some((connection, message)) = self.page.poll_message() {
+            if let Some((channel, _)) = self.channels.get(&connection) {
+                let _ = self.session.send(*channel, &message);
+            }
         }
     }
 
@@ -214,7 +240,12 @@ impl Viewer {
                 for (connection, _) in std::mem::take(&mut self.channels) {
                     self.page.close(connection);
                 }
-                self.notices.push_back(Notice::Over(over(&reason, by)));
+                let was_display = self.role == Role::Control && self.is_welcome;
+                let over = match reason {
+                    CloseReason::Gone if was_display => Over::Taken,
+                    _ => over(&reason, by),
+                };
+                self.notices.push_back(Notice::Over(over));
             }
             _ => {}
         }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use wayferry_message::snapshot::Snapshot;
 use wayferry_message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
+use wayferry_page::{Area, Page, Role};
 use wayferry_page_wasm::drawing::Drawing;
 use wayferry_page_wasm::viewer::{MAX_UNSENT, Notice, Over, Viewer};
 use wayferry_proto::{
@@ -21,7 +22,7 @@ fn secret() -> Secret {
 }
 
 fn viewer() -> Viewer {
-    Viewer::new(SessionId([1; 16]), secret(), Time::ZERO, HostTime(0))
+    Viewer::new(Role::View, SessionId([1; 16]), secret(), Time::ZERO, HostTime(0))
 }
 
 fn host() -> Session {
@@ -161,11 +162,11 @@ fn a_viewer_is_let_in_shows_a_window_and_answers() {
         Event::Control(Control::Snapshot(bytes)) => Some(Snapshot::decode(bytes)),
         _ => None,
     });
-    assert_eq!(told, Some(Ok(wayferry_page::snapshot())));
+    assert_eq!(told, Some(Ok(Page::new(Role::View).snapshot())));
     pair.show();
     assert_eq!(pair.notices, [Notice::Welcome]);
     let drawing = Drawing::of(pair.viewer.page());
-    let words = [1, 1, 8, 0, 0, 0, 4, 2, 0, 3, 3, 1, 8, 0, 0, 0, 4, 2, 4, 2, 0, 0, 0, 0, 0, 0];
+    let words = [1, 1, 8, 0, 0, 0, 0, 0, 4, 2, 0, 3, 3, 1, 8, 0, 0, 0, 4, 2, 4, 2, 0, 0, 0, 0, 0, 0];
     assert_eq!((&drawing.words[..], &drawing.text[..]), (&words[..], "red"));
     let answers = pair.heard.iter().filter_map(|event| match event {
         Event::Message { header: Header::Events { connection: PROGRAM }, bytes, .. } => {
@@ -198,7 +199,8 @@ fn a_program_that_breaks_a_rule_is_not_shown_and_the_others_are() {
 
 #[test]
 fn how_it_ends_is_told_once() {
-    let stranger = Viewer::new(SessionId([1; 16]), Secret::from([8; 32]), Time::ZERO, HostTime(0));
+    let stranger =
+        Viewer::new(Role::View, SessionId([1; 16]), Secret::from([8; 32]), Time::ZERO, HostTime(0));
     assert_eq!(Pair::new(stranger, host()).notices, [Notice::Over(Over::Refused)]);
     for (reason, over) in [
         (CloseReason::Done, Over::Done),
@@ -215,6 +217,36 @@ fn how_it_ends_is_told_once() {
     pair.viewer.receive(Time::ZERO, Arrival::Closed { reason: lost });
     pair.settle();
     assert_eq!(pair.notices, [Notice::Over(Over::Lost)]);
+}
+
+#[test]
+fn a_display_is_no_view_tells_its_keymap_and_hears_when_another_one_takes_the_session() {
+    let display = || Viewer::new(Role::Control, SessionId([1; 16]), secret(), Time::ZERO, HostTime(0));
+    let mut pair = Pair::new(display(), host());
+    let told = pair.heard.iter().find_map(|event| match event {
+        Event::Control(Control::Snapshot(bytes)) => Snapshot::decode(bytes).ok(),
+        _ => None,
+    });
+    let keymap = told.and_then(|snapshot| snapshot.seats[0].keymap).map(|keymap| keymap.hash);
+    let blobs = pair.heard.iter().filter_map(|event| match event {
+        Event::Blob { hash, .. } => Some(*hash),
+        _ => None,
+    });
+    assert_eq!(blobs.collect::<Vec<_>>(), keymap.into_iter().collect::<Vec<_>>());
+    assert!(keymap.is_some() && !pair.host.capabilities().has(Capabilities::VIEW));
+    pair.show();
+    pair.viewer.act(Time::ZERO, |page| page.set_area(Area::new(300, 200, 120)));
+    pair.settle();
+    let snapshots = pair.heard.iter().filter(|event| matches!(event, Event::Control(Control::Snapshot(_))));
+    assert_eq!(snapshots.count(), 2);
+    pair.host.close(CloseReason::Gone);
+    pair.settle();
+    assert_eq!(pair.notices, [Notice::Welcome, Notice::Over(Over::Taken)]);
+    // Before it was let in, there is no such session.
+    let mut pair = Pair::new(display(), host());
+    pair.host.close(CloseReason::Gone);
+    pair.settle();
+    assert_eq!(pair.notices, [Notice::Over(Over::Refused)]);
 }
 
 #[test]

@@ -3,7 +3,12 @@
 //! An [`Ask`] names surfaces, not the objects that stand for their roles, so carrying one out needs no look at objects
 //! and cannot fail. Invariant: all that it names has been made.
 
+use std::rc::Rc;
+
+use wayferry_message::value::{Positioner, RegionOp};
 use wayferry_message::{UnitContent, WireId};
+
+use crate::share::Lease;
 
 /// One thing that is to be done to a surface.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,12 +17,15 @@ pub(crate) enum Ask {
     Create(WireId),
     /// It ends.
     Destroy(WireId),
-    /// It is a window; configures are said to this `xdg_surface`.
+    /// It is a window; configures are said to these.
     BeWindow {
         surface: WireId,
         xdg_surface: WireId,
+        toplevel: WireId,
     },
-    /// It is no window any more.
+    /// It is a popup.
+    BePopup(Box<Popup>),
+    /// It is no window or popup any more.
     LeaveScreen(WireId),
     /// It is inside another one.
     Adopt {
@@ -34,6 +42,48 @@ pub(crate) enum Ask {
         surface: WireId,
         app_id: String,
     },
+    /// The window that it belongs to, if any.
+    Belong {
+        surface: WireId,
+        to: Option<WireId>,
+    },
+    /// A window wants another state, of which full screen is the only one that a page has; it is answered anyway.
+    Wish {
+        surface: WireId,
+        fullscreen: Option<bool>,
+    },
+    /// A popup is to be somewhere else.
+    Reposition {
+        surface: WireId,
+        rules: Box<Positioner>,
+        token: u32,
+    },
+    /// A popup has the keyboard until it ends.
+    Grab(WireId),
+    /// What is said of a surface inside another one waits for that one, or does not.
+    Synchronise {
+        child: WireId,
+        waits: bool,
+    },
+    /// What the pointer looks like.
+    Point(Pointing),
+    /// An object of a window that is to be told that the page decorates it.
+    Decorate {
+        surface: WireId,
+        decoration: WireId,
+    },
+    /// An object that is to be told the scale, and that one is not any more.
+    Scale(WireId),
+    Unscale(WireId),
+    /// Its next commit shows all of its pixels in their own size.
+    Uncrop(WireId),
+    /// A callback that is answered when all before it is done.
+    Answer(WireId),
+    /// After that an object is gone.
+    End {
+        object: WireId,
+        after: Box<Ask>,
+    },
     /// A part of its next commit.
     Change {
         surface: WireId,
@@ -43,9 +93,70 @@ pub(crate) enum Ask {
     Nothing,
 }
 
+/// A popup, as its program asks for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Popup {
+    pub(crate) surface: WireId,
+    pub(crate) xdg_surface: WireId,
+    pub(crate) popup: WireId,
+    /// The surface of what it belongs to.
+    pub(crate) parent: Option<WireId>,
+    pub(crate) rules: Positioner,
+}
+
+/// What a pointer looks like inside a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Pointing {
+    /// As it does anywhere; the program has not said.
+    #[default]
+    Default,
+    Hidden,
+    /// As a surface, with that point of it where the pointer is.
+    Surface(WireId, (i32, i32)),
+    /// As style sheets name it.
+    Named(&'static str),
+}
+
+/// The part of a surface that takes the pointer; its operations in order.
+#[derive(Debug, Clone)]
+pub(crate) struct InputRegion {
+    ops: Rc<[RegionOp]>,
+    _lease: Rc<Lease>,
+}
+
+impl InputRegion {
+    pub(crate) fn new(ops: &[RegionOp], lease: Lease) -> Self {
+        Self { ops: ops.into(), _lease: Rc::new(lease) }
+    }
+
+    /// Whether a point is in it.
+    pub(crate) fn has(&self, x: f64, y: f64) -> bool {
+        let covers = |&(left, top, width, height): &(i32, i32, i32, i32)| {
+            let (left, top) = (f64::from(left), f64::from(top));
+            x >= left && y >= top && x < left + f64::from(width) && y < top + f64::from(height)
+        };
+        // The last operation that has the point decides.
+        let last = self.ops.iter().rev().find_map(|op| match *op {
+            RegionOp::Add(x, y, width, height) => covers(&(x, y, width, height)).then_some(true),
+            RegionOp::Subtract(x, y, width, height) => covers(&(x, y, width, height)).then_some(false),
+        });
+        last.unwrap_or(false)
+    }
+}
+
+impl PartialEq for InputRegion {
+    fn eq(&self, other: &Self) -> bool {
+        self.ops == other.ops
+    }
+}
+
+impl Eq for InputRegion {}
+
 /// What a commit changes beside the content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
+    /// Where it takes the pointer; all of it without.
+    Input(Option<InputRegion>),
     /// Where the window is inside the surface.
     Geometry([i32; 4]),
     Scale(i32),

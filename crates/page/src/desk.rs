@@ -1,4 +1,4 @@
-//! What a page tells of itself: the globals that it shows windows with.
+//! What a viewer tells of itself: the globals that it shows windows with.
 //!
 //! Invariant: of each global it offers the lowest version that has all that a view says.
 
@@ -7,9 +7,9 @@ use wayferry_pixels::Format;
 
 use crate::objects::Factory;
 
-/// What a page tells the app side of its compositor, which it has not: what windows need, every pixel format, no
+/// What a viewer tells the app side of its compositor, which it has not: what windows need, every pixel format, no
 /// output and no seat.
-pub fn snapshot() -> Snapshot {
+pub(crate) fn snapshot() -> Snapshot {
     let global = |factory: &Factory| Global {
         name: factory.name(),
         interface: factory.interface().to_owned(),

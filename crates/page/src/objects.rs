@@ -15,7 +15,7 @@ use crate::end::{End, wrong};
 use crate::share::{Lease, Share};
 
 /// What an object and the surface that it stands for take, about, in bytes.
-const OBJECT_COST: usize = 1 << 10;
+pub(crate) const OBJECT_COST: usize = 1 << 10;
 
 /// Bytes of a title, or of the name of a program's kind, that are kept.
 const MAX_TEXT: usize = 256;
@@ -171,7 +171,7 @@ impl Objects {
                         return Err(wrong(format!("surface {} is a window once more", surface.0)));
                     }
                     self.add(*toplevel, Object::Toplevel(surface))?;
-                    Some((surface, Ask::BeWindow { surface, xdg_surface: id }))
+                    Some((surface, Ask::BeWindow { surface, xdg_surface: id, toplevel: *toplevel }))
                 }
                 _ => None,
             },
@@ -376,7 +376,7 @@ impl Objects {
     }
 }
 
-fn surface_change(request: &Request) -> Option<Change> {
+pub(crate) fn surface_change(request: &Request) -> Option<Change> {
     match (request.opcode, &request.args[..]) {
         (surface::SET_BUFFER_SCALE, &[WireArg::Int(scale)]) if scale > 0 => Some(Change::Scale(scale)),
         (surface::SET_BUFFER_TRANSFORM, &[WireArg::Int(transform)]) => {
@@ -387,7 +387,7 @@ fn surface_change(request: &Request) -> Option<Change> {
     }
 }
 
-fn viewport_change(request: &Request) -> Option<Change> {
+pub(crate) fn viewport_change(request: &Request) -> Option<Change> {
     match (request.opcode, &request.args[..]) {
         (
             viewport::SET_SOURCE,
@@ -407,7 +407,7 @@ fn viewport_change(request: &Request) -> Option<Change> {
     }
 }
 
-fn geometry_change(request: &Request) -> Option<Change> {
+pub(crate) fn geometry_change(request: &Request) -> Option<Change> {
     match (request.opcode, &request.args[..]) {
         (
             xdg_surface::SET_WINDOW_GEOMETRY,
@@ -418,7 +418,7 @@ fn geometry_change(request: &Request) -> Option<Change> {
 }
 
 /// Text of a program, fit to be shown.
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     wayferry_proto::sanitise(&String::from_utf8_lossy(bytes), MAX_TEXT)
 }
 

@@ -8,48 +8,19 @@ use std::rc::Rc;
 use bytes::Bytes;
 use wayferry_proto::{ConnectionId, Time, UpdateHeader};
 
+use crate::area::Area;
 use crate::end::End;
 use crate::program::Program;
-use crate::share::Share;
+use crate::role::Role;
+use crate::scene::Node;
+use crate::seat::Seat;
+use crate::shares::Shares;
 
 /// Programs that are shown at once; an app side has no more.
 pub const MAX_PROGRAMS: usize = 100;
 
-/// Bytes of pixels of all surfaces: 32 screens of 3840 × 2160.
-const MAX_CONTENTS: usize = 1 << 30;
-/// Bytes of updates that wait for their units: a commit of the largest surface, behind what may be under way.
-const MAX_UPDATES: usize = 384 << 20;
-/// What messages may count for that wait for pixels.
-const MAX_MESSAGES: usize = 32 << 20;
-/// Bytes of messages that are to be sent, about.
-const MAX_SAID: usize = 32 << 20;
-/// Bytes of objects, about.
-const MAX_OBJECTS: usize = 64 << 20;
-
 /// What the end of a program takes that is to be told, about.
 const ENDED_COST: usize = 512;
-
-/// What all programs take together.
-#[derive(Debug)]
-pub(crate) struct Shares {
-    pub(crate) contents: Rc<Share>,
-    pub(crate) updates: Rc<Share>,
-    pub(crate) messages: Rc<Share>,
-    pub(crate) said: Rc<Share>,
-    pub(crate) objects: Rc<Share>,
-}
-
-impl Shares {
-    fn new() -> Rc<Self> {
-        Rc::new(Self {
-            contents: Share::new("bytes of pixels", MAX_CONTENTS),
-            updates: Share::new("bytes of updates that wait for their units", MAX_UPDATES),
-            messages: Share::new("bytes of messages that wait for pixels", MAX_MESSAGES),
-            said: Share::new("bytes of messages that are to be sent", MAX_SAID),
-            objects: Share::new("bytes of objects", MAX_OBJECTS),
-        })
-    }
-}
 
 /// A program that is not shown any more, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,24 +31,52 @@ pub struct Ended {
     pub end: End,
 }
 
+/// What the pointer looks like.
+#[derive(Debug)]
+pub enum Cursor<'a> {
+    /// As it does where no program says.
+    Default,
+    /// It is not to be seen.
+    Hidden,
+    /// A surface of a program, with that point of it where the pointer is.
+    Surface {
+        /// Whose.
+        connection: ConnectionId,
+        /// Its pixels.
+        node: Box<Node<'a>>,
+        /// In units of the surface.
+        hotspot: (i32, i32),
+    },
+    /// As style sheets name it.
+    Named(&'static str),
+}
+
 /// The display half of a page. See the crate.
 #[derive(Debug)]
 pub struct Page {
-    programs: BTreeMap<ConnectionId, Program>,
+    pub(crate) programs: BTreeMap<ConnectionId, Program>,
     shares: Rc<Shares>,
     ended: VecDeque<Ended>,
-}
-
-impl Default for Page {
-    fn default() -> Self {
-        Self { programs: BTreeMap::new(), shares: Shares::new(), ended: VecDeque::new() }
-    }
+    role: Role,
+    pub(crate) area: Area,
+    /// Of a display; a viewer has none.
+    pub(crate) seat: Option<Seat>,
+    /// What it tells of itself has changed.
+    pub(crate) is_changed: bool,
 }
 
 impl Page {
     /// Shows nothing.
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(role: Role) -> Self {
+        Self {
+            programs: BTreeMap::new(),
+            shares: Shares::new(),
+            ended: VecDeque::new(),
+            role,
+            area: Area::default(),
+            seat: (role == Role::Control).then(Seat::new),
+            is_changed: true,
+        }
     }
 
     /// A program is there; the one of that number before it is not any more.
@@ -89,14 +88,23 @@ impl Page {
         if self.programs.len() + self.ended.len() >= MAX_PROGRAMS {
             return Err(End::TooMuch("programs"));
         }
-        self.programs.insert(connection, Program::new(Rc::clone(&self.shares)));
+        let program = Program::new(Rc::clone(&self.shares), self.role, self.area);
+        self.programs.insert(connection, program);
         Ok(())
     }
 
     /// A program is gone, with its windows.
     pub fn close(&mut self, connection: ConnectionId) {
-        self.programs.remove(&connection);
+        self.remove(connection);
         self.ended.retain(|ended| ended.connection != connection);
+        self.look();
+    }
+
+    fn remove(&mut self, connection: ConnectionId) {
+        self.programs.remove(&connection);
+        if let Some(seat) = &mut self.seat {
+            seat.forget(connection);
+        }
     }
 
     /// Handles a message of a program's wayland channel. One that is not shown is ignored.
@@ -112,20 +120,35 @@ impl Page {
     fn with(&mut self, connection: ConnectionId, act: impl FnOnce(&mut Program)) {
         let Some(program) = self.programs.get_mut(&connection) else { return };
         act(program);
-        if let Some(end) = program.end().cloned() {
-            self.programs.remove(&connection);
+        if let Some(seat) = &mut self.seat {
+            seat.meet(&mut self.programs, connection);
+        }
+        self.collect();
+    }
+
+    /// Forgets programs that have come to their end, and looks who has the seat then.
+    pub(crate) fn collect(&mut self) {
+        for program in self.programs.values_mut() {
+            program.settle(Ok(()));
+        }
+        let ended = self.programs.iter().filter_map(|(id, program)| Some((*id, program.end()?.clone())));
+        let ended: Vec<_> = ended.collect();
+        for (connection, end) in ended {
+            self.remove(connection);
             self.ended.push_back(Ended { connection, end });
+            self.look();
+        }
+    }
+
+    fn look(&mut self) {
+        if let Some(seat) = &mut self.seat {
+            seat.look(&mut self.programs);
         }
     }
 
     fn each(&mut self, act: impl FnMut(&mut Program)) {
         self.programs.values_mut().for_each(act);
-        let ended = self.programs.iter().filter_map(|(id, program)| Some((*id, program.end()?.clone())));
-        let ended: Vec<_> = ended.collect();
-        for (connection, end) in ended {
-            self.programs.remove(&connection);
-            self.ended.push_back(Ended { connection, end });
-        }
+        self.collect();
     }
 
     /// The next message for a program's events channel.
@@ -150,11 +173,15 @@ impl Page {
 
     /// When [`Self::on_timeout`] is to be called.
     pub fn next_timeout(&self) -> Option<Time> {
-        self.programs.values().filter_map(Program::next_timeout).min()
+        let seat = self.seat.as_ref().and_then(|seat| seat.keyboard.next_timeout());
+        self.programs.values().filter_map(Program::next_timeout).chain(seat).min()
     }
 
-    /// Does what is due: what has not been drawn for a second is told to be hidden.
+    /// Does what is due: what has not been drawn for a second is told to be hidden, and keys that are down to be so.
     pub fn on_timeout(&mut self, now: Time) {
+        if let Some(seat) = &mut self.seat {
+            seat.keyboard.on_timeout(now, &mut self.programs);
+        }
         self.each(|program| program.on_timeout(now));
     }
 

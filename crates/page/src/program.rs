@@ -6,18 +6,21 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use wayferry_message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId, cost};
+use wayferry_message::{Request, ToApp, ToDisplay, UnitContent, WireArg, WireId, cost};
 use wayferry_pixels::{Content, Decoder};
 use wayferry_proto::{Time, UpdateHeader};
 
+use crate::area::Area;
 use crate::ask::{Ask, Commit};
+use crate::control::Control;
 use crate::end::{End, wrong};
 use crate::intake::Intake;
 use crate::objects::Objects;
-use crate::page::Shares;
 use crate::queues::{Held, Queues, Waiting};
+use crate::role::Role;
 use crate::said::Said;
 use crate::scene::Window;
+use crate::shares::Shares;
 use crate::surface::{Damage, Surface};
 use crate::updates::Updates;
 use crate::windows::Windows;
@@ -25,32 +28,49 @@ use crate::windows::Windows;
 /// See the module.
 #[derive(Debug)]
 pub struct Program {
-    shares: Rc<Shares>,
+    pub(crate) shares: Rc<Shares>,
     intake: Intake,
-    objects: Objects,
+    pub(crate) reader: Reader,
     queues: Queues,
     updates: Updates,
-    windows: Windows,
+    pub(crate) windows: Windows,
     decoder: Decoder,
-    /// The last configure.
+    /// The last configure, or event of the seat.
     serial: u32,
     /// Something is to be seen, or gone, that no surface with content tells of.
-    is_stale: bool,
+    pub(crate) is_stale: bool,
+    /// A page that is a display may have to look again for what is under the pointer.
+    pub(crate) has_moved: bool,
     said: Said,
     end: Option<End>,
 }
 
+/// What reads a program's messages.
+#[derive(Debug)]
+pub(crate) enum Reader {
+    /// Of a viewer, which is told little.
+    View(Objects),
+    /// Of a display, with what it is besides.
+    Control(Box<Control>),
+}
+
 impl Program {
-    pub(crate) fn new(shares: Rc<Shares>) -> Self {
+    pub(crate) fn new(shares: Rc<Shares>, role: Role, area: Area) -> Self {
+        let objects = Rc::clone(&shares.objects);
+        let reader = match role {
+            Role::View => Reader::View(Objects::new(objects)),
+            Role::Control => Reader::Control(Box::new(Control::new(objects, area))),
+        };
         Self {
             intake: Intake::default(),
-            objects: Objects::new(Rc::clone(&shares.objects)),
+            reader,
             queues: Queues::default(),
             updates: Updates::new(Rc::clone(&shares.updates)),
             windows: Windows::default(),
             decoder: Decoder::new(),
             serial: 0,
             is_stale: false,
+            has_moved: false,
             said: Said::new(Rc::clone(&shares.said)),
             end: None,
             shares,
@@ -77,7 +97,8 @@ impl Program {
         self.settle(outcome);
     }
 
-    fn settle(&mut self, outcome: Result<(), End>) {
+    /// Ends the program if something went wrong, and tells what was handled.
+    pub(crate) fn settle(&mut self, outcome: Result<(), End>) {
         let outcome = outcome.and_then(|()| {
             if self.intake.is_full() {
                 return Err(wrong("more messages wait than may"));
@@ -93,36 +114,66 @@ impl Program {
     }
 
     fn finish(&mut self, end: End) {
-        *self = Self { end: Some(end), ..Self::new(Rc::clone(&self.shares)) };
+        *self = Self { end: Some(end), ..Self::new(Rc::clone(&self.shares), Role::View, Area::default()) };
     }
 
     fn handle(&mut self, now: Time, cost: u64, message: ToDisplay) -> Result<(), End> {
-        match message {
-            ToDisplay::Bind { global, interface, version, id } => {
-                self.objects.bind(global, &interface, version, id)
+        match (&mut self.reader, message) {
+            (Reader::View(objects), ToDisplay::Bind { global, interface, version, id }) => {
+                objects.bind(global, &interface, version, id)
             }
-            ToDisplay::Request(request) => self.on_request(cost, &request),
-            ToDisplay::Unit(unit) => self.on_unit(now, cost, &unit),
-            ToDisplay::KeymapKnown { .. }
-            | ToDisplay::Hang(_)
-            | ToDisplay::Superseded { .. }
-            | ToDisplay::Late { .. } => Err(wrong("a message that no view is told")),
+            (Reader::View(objects), ToDisplay::Request(request)) => {
+                let read = objects.read(&request)?;
+                if let Some(id) = read.ends {
+                    self.tell(&ToApp::Deleted(id));
+                }
+                match read.group.filter(|group| self.queues.has(*group)) {
+                    Some(group) => self.hold(cost, group, Waiting::Ask(read.ask)),
+                    None => self.carry_out(read.ask),
+                }
+            }
+            (Reader::View(objects), ToDisplay::Unit(unit)) => {
+                let (commit, group) = objects.read_unit(&unit)?;
+                self.on_unit(now, cost, group, commit)
+            }
+            (Reader::Control(control), ToDisplay::Bind { global, interface, version, id }) => {
+                let output = control.client.bind(global, &interface, version, id)?;
+                output.into_iter().for_each(|output| self.meet_output(output));
+                Ok(())
+            }
+            (Reader::Control(control), ToDisplay::Request(request)) => {
+                let ask = control.client.read(&request)?;
+                // What is new waits for nothing, for its updates may come at once.
+                if self.queues.has(ALL) && !matches!(ask, Ask::Create(_)) {
+                    self.hold(cost, ALL, Waiting::Ask(ask))
+                } else {
+                    self.carry_out(ask)
+                }
+            }
+            (Reader::Control(control), ToDisplay::Unit(unit)) => {
+                let commit = control.client.read_unit(&unit)?;
+                self.on_unit(now, cost, ALL, commit)
+            }
+            (Reader::Control(_), ToDisplay::Superseded { surface, update, by }) => {
+                self.updates.supersede(surface, update, by)?;
+                if self.queues.take_lacking(surface).is_some() { self.go_on(now, ALL) } else { Ok(()) }
+            }
+            // A page predicts nothing, and its keymap is told to each keyboard.
+            (
+                Reader::Control(_),
+                ToDisplay::KeymapKnown { .. } | ToDisplay::Hang(_) | ToDisplay::Late { .. },
+            ) => Ok(()),
+            (
+                Reader::View(_),
+                ToDisplay::KeymapKnown { .. }
+                | ToDisplay::Hang(_)
+                | ToDisplay::Superseded { .. }
+                | ToDisplay::Late { .. },
+            ) => Err(wrong("a message that no view is told")),
         }
     }
 
-    fn on_request(&mut self, cost: u64, request: &Request) -> Result<(), End> {
-        let read = self.objects.read(request)?;
-        if let Some(id) = read.ends {
-            self.tell(&ToApp::Deleted(id));
-        }
-        match read.group.filter(|group| self.queues.has(*group)) {
-            Some(group) => self.hold(cost, group, Waiting::Ask(read.ask)),
-            None => self.carry_out(read.ask),
-        }
-    }
-
-    fn on_unit(&mut self, now: Time, cost: u64, unit: &Unit) -> Result<(), End> {
-        let (commit, group) = self.objects.read_unit(unit)?;
+    fn on_unit(&mut self, now: Time, cost: u64, group: WireId, commit: Commit) -> Result<(), End> {
         let waits = self.queues.has(group);
         self.hold(cost, group, Waiting::Commit(commit))?;
         if waits { Ok(()) } else { self.go_on(now, group) }
@@ -147,25 +198,46 @@ impl Program {
             self.intake.go_on(held.cost);
             match held.what {
                 Waiting::Ask(ask) => self.carry_out(ask)?,
-                Waiting::Commit(commit) => self.commit(now, commit)?,
+                Waiting::Commit(commit) if matches!(self.reader, Reader::Control(_)) => {
+                    self.commit_in_turn(now, commit, held.lease)?;
+                }
+                Waiting::Commit(commit) => self.commit(now, commit, true)?,
             }
         }
     }
 
-    fn carry_out(&mut self, ask: Ask) -> Result<(), End> {
-        match ask {
-            Ask::Create(surface) => self.updates.create(surface)?,
-            Ask::Destroy(surface) => self.updates.destroy(surface),
+    pub(crate) fn carry_out(&mut self, ask: Ask) -> Result<(), End> {
+        match &ask {
+            Ask::Create(surface) => self.updates.create(*surface)?,
+            Ask::Destroy(surface) => self.updates.destroy(*surface),
             _ => {}
         }
         self.is_stale |= !matches!(ask, Ask::Create(_) | Ask::Nothing);
-        self.windows.carry_out(ask);
+        self.has_moved = true;
+        match matches!(self.reader, Reader::Control(_)) {
+            true => self.carry_out_and_answer(ask),
+            false => self.windows.carry_out(ask),
+        }
         Ok(())
     }
 
-    fn commit(&mut self, now: Time, commit: Commit) -> Result<(), End> {
+    /// Whether what an update brings was replaced before it was painted.
+    pub(crate) fn is_superseded(&self, commit: &Commit) -> bool {
+        matches!(commit.content, UnitContent::Update(seq) if !self.updates.has(commit.surface, seq))
+            && commit.children.is_empty()
+    }
+
+    /// Does all that a commit changes, behind what its surface has kept; with `tells` says that it is done.
+    pub(crate) fn commit(&mut self, now: Time, commit: Commit, tells: bool) -> Result<(), End> {
+        self.commit_kept(now, commit.surface)?;
+        self.commit_one(now, commit, tells)
+    }
+
+    /// The same without what its surface has kept.
+    pub(crate) fn commit_one(&mut self, now: Time, commit: Commit, tells: bool) -> Result<(), End> {
+        self.uncrop(commit.surface);
         commit.asks.into_iter().try_for_each(|ask| self.carry_out(ask))?;
-        commit.children.into_iter().try_for_each(|child| self.commit(now, child))?;
+        commit.children.into_iter().try_for_each(|child| self.commit(now, child, tells))?;
         let surface = commit.surface;
         match commit.content {
             UnitContent::Keep => {}
@@ -184,26 +256,54 @@ impl Program {
                 }
             }
         }
+        self.has_moved = true;
         if let Some(shown) = self.windows.surface_mut(surface) {
             shown.ask_frame(now);
         }
-        if commit.feedback {
-            // A page does not know when it is looked at.
-            self.tell(&ToApp::Discarded { surface, unit: commit.number });
+        if tells {
+            self.tell_applied(surface, commit.number, commit.feedback);
         }
-        self.tell(&ToApp::Applied { surface, unit: commit.number });
-        // The compositor's answer to a window's first commit, without a wish for a size.
-        if commit.content == UnitContent::Keep
-            && let Some(object) = self.windows.take_configure(surface)
-        {
-            self.serial = self.serial.wrapping_add(1);
-            let args = vec![WireArg::Uint(self.serial)];
-            self.tell(&ToApp::Event(Request { object, opcode: XDG_SURFACE_CONFIGURE, args }));
+        if matches!(self.reader, Reader::Control(_)) {
+            self.show_on_output(surface);
+        }
+        // The compositor's answer to a window's first commit.
+        if commit.content == UnitContent::Keep {
+            self.configure_first(surface);
         }
         Ok(())
     }
 
-    fn tell(&mut self, message: &ToApp) {
+    /// A commit is done, or kept.
+    pub(crate) fn tell_applied(&mut self, surface: WireId, unit: u64, feedback: bool) {
+        if feedback {
+            // A page does not know when it is looked at.
+            self.tell(&ToApp::Discarded { surface, unit });
+        }
+        self.tell(&ToApp::Applied { surface, unit });
+    }
+
+    fn configure_first(&mut self, surface: WireId) {
+        if matches!(self.reader, Reader::Control(_)) {
+            self.configure_blank(surface);
+        } else if let Some(object) = self.windows.take_configure(surface) {
+            // Without a wish for a size.
+            let serial = self.next_serial();
+            self.event(object, XDG_SURFACE_CONFIGURE, vec![WireArg::Uint(serial)]);
+        }
+    }
+
+    /// The number of the next configure, or event of the seat.
+    pub(crate) fn next_serial(&mut self) -> u32 {
+        self.serial = self.serial.wrapping_add(1);
+        self.serial
+    }
+
+    /// Tells an object something.
+    pub(crate) fn event(&mut self, object: WireId, opcode: u16, args: Vec<WireArg>) {
+        self.tell(&ToApp::Event(Request { object, opcode, args }));
+    }
+
+    pub(crate) fn tell(&mut self, message: &ToApp) {
         self.said.push(message.encode());
     }
 
@@ -259,5 +359,8 @@ impl Program {
     }
 }
 
+/// What waits in a program whose display is a page, waits in one queue.
+const ALL: WireId = WireId::DISPLAY;
+
 /// The only event of that interface.
-const XDG_SURFACE_CONFIGURE: u16 = 0;
+pub(crate) const XDG_SURFACE_CONFIGURE: u16 = 0;

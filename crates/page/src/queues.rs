@@ -20,7 +20,7 @@ pub(crate) struct Held {
     pub(crate) cost: u64,
     /// Updates that it names, without those that are known to be there.
     lacking: Vec<(WireId, UpdateSeq)>,
-    _lease: Lease,
+    pub(crate) lease: Lease,
 }
 
 impl Held {
@@ -33,7 +33,7 @@ impl Held {
                 }
             });
         }
-        Self { what, cost, lacking, _lease: lease }
+        Self { what, cost, lacking, lease }
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Window<'a> {
     pub title: &'a str,
     /// What kind of program it is of.
     pub app_id: &'a str,
+    /// The surface of the window that it belongs to, if that shows something.
+    pub parent: Option<WireId>,
     /// The window inside its surface, in units of that: x, y, width, height. What is outside is shadow.
     pub geometry: [i32; 4],
     /// Its surface, with all that is inside.
@@ -52,18 +54,28 @@ impl<'a> Window<'a> {
         windows.toplevels().filter_map(|(surface, window)| Self::of(windows, surface, window))
     }
 
+    /// The window of that surface.
+    pub(crate) fn at(windows: &'a Windows, surface: WireId) -> Option<Self> {
+        Self::of(windows, surface, windows.toplevel(surface)?)
+    }
+
     fn of(windows: &'a Windows, surface: WireId, window: &'a Toplevel) -> Option<Self> {
-        let root = Node::of(windows, surface, 0)?;
+        let root = Node::of(windows, surface, (0, 0), 0)?;
         let (width, height) = root.shape.size(root.content.size());
         let geometry = window.geometry.unwrap_or([0, 0, width, height]);
-        Some(Self { title: &window.title, app_id: &window.app_id, geometry, root })
+        let is_shown = |parent: &WireId| {
+            windows.toplevel(*parent).is_some()
+                && windows.surface(*parent).is_some_and(|surface| surface.content().is_some())
+        };
+        let parent = window.parent.filter(is_shown);
+        Some(Self { title: &window.title, app_id: &window.app_id, parent, geometry, root })
     }
 }
 
 impl<'a> Node<'a> {
     /// Surfaces are in each other only as deep as units are, for which those see that read what is said; what were
     /// deeper than that would not be seen, so that nothing they overlook can exhaust the stack.
-    fn of(windows: &'a Windows, id: WireId, depth: usize) -> Option<Self> {
+    fn of(windows: &'a Windows, id: WireId, at: (i32, i32), depth: usize) -> Option<Self> {
         if depth > MAX_UNIT_DEPTH {
             return None;
         }
@@ -71,8 +83,22 @@ impl<'a> Node<'a> {
         let content = surface.content()?;
         let inside = surface.order.iter().filter_map(|child| match *child == id {
             true => Some(Inside::Itself),
-            false => Self::of(windows, *child, depth + 1).map(Inside::Child),
+            false => {
+                let at = windows.surface(*child)?.at;
+                Self::of(windows, *child, at, depth + 1).map(Inside::Child)
+            }
         });
-        Some(Self { surface: id, at: surface.at, shape: surface.shape, content, inside: inside.collect() })
+        // Popups are above all else.
+        let popups = surface.popups.iter().filter_map(|popup| {
+            let opened = windows.popup(*popup).filter(|opened| !opened.is_done)?;
+            Self::of(windows, *popup, windows.popup_at(opened), depth + 1).map(Inside::Child)
+        });
+        let inside = inside.chain(popups).collect();
+        Some(Self { surface: id, at, shape: surface.shape, content, inside })
+    }
+
+    /// A surface by itself, such as that of a cursor.
+    pub(crate) fn alone(windows: &'a Windows, id: WireId) -> Option<Self> {
+        Self::of(windows, id, (0, 0), 0)
     }
 }

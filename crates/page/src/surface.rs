@@ -2,6 +2,7 @@
 //!
 //! Knows pixels and places, no objects. Invariant: its content is that of the last update that was painted on it.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use wayferry_message::WireId;
 use wayferry_pixels::{Content, Decoder, Region};
 use wayferry_proto::Time;
 
+use crate::ask::{Commit, InputRegion};
 use crate::end::{End, wrong};
 use crate::shape::Shape;
 use crate::share::{Lease, Share};
@@ -38,6 +40,18 @@ pub(crate) struct Surface {
     pub(crate) parent: Option<WireId>,
     /// Itself and those inside it, the lowest first.
     pub(crate) order: Vec<WireId>,
+    /// Popups that belong to it, the oldest first.
+    pub(crate) popups: Vec<WireId>,
+    /// Where it takes the pointer; all of it without.
+    pub(crate) input: Option<InputRegion>,
+    /// What is said of it waits for the surface that it is inside.
+    pub(crate) waits: bool,
+    /// Commits that wait for that, or for another one of its own.
+    pub(crate) cached: VecDeque<(Commit, Rc<Lease>)>,
+    /// Its next commit shows all of its pixels in their own size.
+    pub(crate) uncrops: bool,
+    /// It was told that it is on the output.
+    pub(crate) is_on_output: bool,
     content: Option<(Content, Lease)>,
     damage: Damage,
     /// How many updates in succession could not be painted; until a whole content comes, nothing can.
@@ -54,6 +68,12 @@ impl Surface {
             at: (0, 0),
             parent: None,
             order: vec![id],
+            popups: Vec::new(),
+            input: None,
+            waits: true,
+            cached: VecDeque::new(),
+            uncrops: false,
+            is_on_output: false,
             content: None,
             damage: Damage::All,
             refused: 0,

@@ -84,6 +84,21 @@ impl Updates {
         Ok(())
     }
 
+    /// The updates of a surface from `from` up to the one before `by` will not come, or need not.
+    pub(crate) fn supersede(&mut self, surface: WireId, from: UpdateSeq, by: UpdateSeq) -> Result<(), End> {
+        let outcome = self.book.supersede(SurfaceId(surface.0), from, by);
+        outcome.map_err(|error| wrong(error.to_string()))?;
+        if let Some(stored) = self.stored.get_mut(&surface) {
+            stored.retain(|seq, _| !(from.0..by.0).contains(seq));
+        }
+        Ok(())
+    }
+
+    /// Whether this update is kept: what it brings was not replaced, nor painted.
+    pub(crate) fn has(&self, surface: WireId, seq: UpdateSeq) -> bool {
+        self.stored.get(&surface).is_some_and(|stored| stored.contains_key(&seq.0))
+    }
+
     /// Whether everything up to this update is here.
     pub(crate) fn is_there(&self, surface: WireId, seq: UpdateSeq) -> bool {
         self.book.reached(SurfaceId(surface.0)) >= Some(seq)

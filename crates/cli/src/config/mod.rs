@@ -106,9 +106,10 @@ fn held(
     let mut held = Vec::new();
     for entry in entries {
         let words = words(&settings, &entry)?;
-        let Some(arg) = command.get_arguments().find(|arg| arg.get_long() == Some(&entry.name)) else {
-            continue;
-        };
+        // Another option of that name, as `share` has, is another thing.
+        let meant = settings.get_arguments().find(|arg| arg.get_long() == Some(&entry.name));
+        let is_it = |arg: &&clap::Arg| Some(arg.get_id()) == meant.map(clap::Arg::get_id);
+        let Some(arg) = command.get_arguments().find(is_it) else { continue };
         let excluded =
             command.get_arg_conflicts_with(arg).iter().any(|other| chosen.contains(other.get_id().as_str()))
                 || command.get_arguments().any(|other| {

@@ -202,6 +202,31 @@ pub(crate) struct TicketFlags {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ShareFlags {
+    #[command(flatten)]
+    pub(crate) which: WhichFlags,
+    /// Who opens the link has the session: types and clicks, in place of the display that is there.
+    ///
+    /// Without, who opens it views the session, and nothing that they type or click reaches the programs.
+    #[arg(long)]
+    pub(crate) control: bool,
+    /// For how long the link is good, such as 90s or 2h [default: 1h; with `--control` 10m].
+    ///
+    /// Who has come by then may stay.
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) good_for: Option<Duration>,
+    /// Open it in this desktop's browser.
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// Serve the page at this port [default: one that is free].
+    #[arg(long = "port", value_name = "PORT")]
+    pub(crate) serve_port: Option<u16>,
+    /// Serve the files of this folder in place of the page.
+    #[arg(long, hide = true, value_name = "FOLDER")]
+    pub(crate) page_files: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct DetachFlags {
     #[command(flatten)]
     pub(crate) which: WhichFlags,

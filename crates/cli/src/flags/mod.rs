@@ -119,6 +119,12 @@ pub(crate) enum Command {
     Host(Box<HostFlags>),
     /// Print a ticket with which one more display can attach to a session that `host` began
     Ticket(TicketFlags),
+    /// Show a session in a browser: serve the page here, and print a link
+    ///
+    /// Who opens the link first views the session, or, with `--control`, has it; the link works once. The browser goes
+    /// to the session's own UDP port by itself. This machine serves the page alone, at http://localhost:PORT to its
+    /// own browsers, until Ctrl-C.
+    Share(ShareFlags),
     /// Show which settings hold for a host, and where each comes from
     Config(ConfigFlags),
     /// Draw what `--trace` wrote, and print how long each stage takes
@@ -293,6 +299,7 @@ impl Command {
             Self::Detach(flags) => OwnFlags { reach: take(&mut flags.which.reach), ..none() },
             Self::Stop(flags) => OwnFlags { reach: take(&mut flags.reach), ..none() },
             Self::Ticket(flags) => OwnFlags { reach: take(&mut flags.which.reach), ..none() },
+            Self::Share(flags) => OwnFlags { reach: take(&mut flags.which.reach), ..none() },
             Self::List(flags) => OwnFlags { reach: take(&mut flags.reach), ..none() },
             Self::Status(flags) => OwnFlags { reach: take(&mut flags.reach), ..none() },
             Self::DesktopEntry(flags) => OwnFlags { reach: take(&mut flags.reach), ..none() },

@@ -31,6 +31,13 @@ impl FromStr for PageOrigin {
     }
 }
 
+impl PageOrigin {
+    /// As a browser says it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl fmt::Display for PageOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -5,8 +5,9 @@ mod view;
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use wayferry_message::value::{Positioner, RegionOp};
 use wayferry_message::{ToDisplay, Unit, UnitContent, WireArg, WireId};
-use wayferry_page::{Inside, Node, Page, rgba};
+use wayferry_page::{Area, Inside, Level, Node, Page, Role, Wheel, rgba};
 use wayferry_proto::{Time, UpdateHeader, UpdateSeq};
 
 use view::*;
@@ -20,6 +21,8 @@ enum Step {
     Pass(u64),
     Look,
     Open,
+    /// What a script says of the user: which of all that there is, of what surface, and two numbers.
+    User(u8, WireId, i16, i16),
 }
 
 /// Ids that are often ones that are there.
@@ -36,8 +39,51 @@ fn arg() -> impl Strategy<Value = WireArg> {
         4 => id().prop_map(WireArg::NewId),
         1 => any::<u32>().prop_map(WireArg::Uint),
         1 => proptest::option::of(proptest::collection::vec(any::<u8>(), 0..9)).prop_map(WireArg::Str),
+        1 => proptest::collection::vec(any::<(bool, [i8; 4])>(), 0..4).prop_map(|ops| {
+            let op = |(adds, [x, y, width, height]): (bool, [i8; 4])| {
+                let [x, y, width, height] = [x, y, width, height].map(i32::from);
+                if adds { RegionOp::Add(x, y, width, height) } else { RegionOp::Subtract(x, y, width, height) }
+            };
+            WireArg::Region(ops.into_iter().map(op).collect())
+        }),
+        2 => positioner().prop_map(WireArg::Positioner),
     ]
 }
+
+fn positioner() -> impl Strategy<Value = Positioner> {
+    let number = || prop_oneof![4 => -9i32..99, 1 => any::<i32>()];
+    let edge = || proptest::option::of(0u32..10);
+    let pair = || (number(), number());
+    let rect = (number(), number(), number(), number());
+    (proptest::option::of(pair()), proptest::option::of(rect), edge(), edge(), 0u32..64, pair()).prop_map(
+        |(size, anchor_rect, anchor, gravity, adjustment, offset)| Positioner {
+            size,
+            anchor_rect,
+            anchor,
+            gravity,
+            constraint_adjustment: Some(adjustment),
+            offset: Some(offset),
+            ..Positioner::default()
+        },
+    )
+}
+
+/// A popup of another window or popup, with the two objects after it; it may ask for the keyboard.
+fn popup(surface: u64, parent: u64, rules: Positioner, grabs: bool) -> Vec<ToDisplay> {
+    let [surface, xdg_surface, popup, parent] = [surface, surface + 2, surface + 4, parent + 2].map(WireId);
+    let args = vec![WireArg::NewId(popup), WireArg::Object(parent), WireArg::Positioner(rules)];
+    let mut said = vec![
+        create(surface),
+        ask(SHELL, 2, vec![WireArg::NewId(xdg_surface), WireArg::Object(surface)]),
+        ask(xdg_surface, 2, args),
+    ];
+    said.extend(grabs.then(|| ask(popup, 1, vec![WireArg::Object(SEAT), WireArg::Uint(1)])));
+    said.push(ToDisplay::Unit(unit(surface, 1, UnitContent::Keep)));
+    said
+}
+
+/// The seat of a page that is a display.
+const SEAT: WireId = WireId(12);
 
 fn any_request() -> impl Strategy<Value = wayferry_message::Request> {
     (id(), 0u16..10, proptest::collection::vec(arg(), 0..4))
@@ -54,6 +100,14 @@ fn likely() -> impl Strategy<Value = Vec<ToDisplay>> {
             vec![ask(VIEWPORTER, 1, vec![WireArg::NewId(WireId(id)), WireArg::Object(WireId(of))])]
         }),
         id().prop_map(|id| vec![ask(id, 0, vec![])]),
+        // Of a display; the others are told none of it.
+        (near(), near(), positioner(), any::<bool>())
+            .prop_map(|(id, parent, rules, grabs)| popup(id, parent, rules, grabs)),
+        (near(), 0u16..2).prop_map(|(id, which)| vec![ask(SEAT, which, vec![WireArg::NewId(WireId(id))])]),
+        (near(), 1u64..6, 1u64..6).prop_map(|(id, update, more)| {
+            let (update, by) = (UpdateSeq(update), UpdateSeq(update + more));
+            vec![ToDisplay::Superseded { surface: WireId(id), update, by }]
+        }),
     ]
 }
 
@@ -100,6 +154,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0u64..2000).prop_map(|time| vec![Step::Pass(time)]),
         1 => Just(vec![Step::Look]),
         1 => Just(vec![Step::Open]),
+        3 => (any::<u8>(), id(), any::<i16>(), any::<i16>())
+            .prop_map(|(which, surface, x, y)| vec![Step::User(which, surface, x, y)]),
     ];
     proptest::collection::vec(step, 1..60).prop_map(|steps| steps.concat())
 }
@@ -122,6 +178,25 @@ fn look(page: &mut Page) {
         each(&window.root, &mut surfaces);
     }
     surfaces.into_iter().for_each(|surface| assert!(program.take_damage(surface).is_some()));
+}
+
+/// What a script says of the user.
+fn use_it(page: &mut Page, now: Time, (which, surface, x, y): (u8, WireId, i16, i16)) {
+    let (code, pressed) = (u32::from(x.unsigned_abs()), y % 2 == 0);
+    match which % 10 {
+        0 => page.focus(Some((PROGRAM, surface))),
+        1 => page.point(now, PROGRAM, surface, f64::from(x) / 8.0, f64::from(y) / 8.0),
+        2 => page.button(now, code, pressed),
+        3 => page.wheel(now, Wheel { distance: [x, y].map(f64::from), steps: [y, x].map(i32::from) }),
+        4 => page.key(now, code % 256, Level::Plain, char::from_u32(u32::from(y.unsigned_abs())), pressed),
+        5 => page.set_modifiers(code),
+        6 => page.type_text(now, "a\u{6f22}\n"),
+        7 => page.release(now),
+        8 => page.set_area(Area::new(code, u32::from(y.unsigned_abs()), 180)),
+        _ => page.close_window(PROGRAM, surface),
+    }
+    let _ = page.cursor();
+    while page.poll_blob().is_some() {}
 }
 
 /// What an app side does that lies about little, by what was made before.
@@ -224,12 +299,31 @@ impl Made {
     }
 }
 
+#[test]
+fn regression_trees_that_grow_from_below_exhausted_the_stack() {
+    const DEEP: u64 = 20_000;
+    let mut page = page_as(Role::Control);
+    let subsurface = |number: u64| WireId(30 + 2 * (DEEP + number));
+    (0..=DEEP).for_each(|number| say(&mut page, &create(WireId(30 + 2 * number))));
+    for number in 1..=DEEP {
+        // Each goes into the next one, which is in none yet.
+        let args = [WireId(28 + 2 * number), WireId(30 + 2 * number)].map(WireArg::Object);
+        let args = [WireArg::NewId(subsurface(number))].into_iter().chain(args).collect();
+        say(&mut page, &ask(SUBCOMPOSITOR, 1, args));
+    }
+    let top = WireId(30 + 2 * DEEP);
+    say(&mut page, &ToDisplay::Unit(unit(top, 1, UnitContent::Keep)));
+    assert_eq!(page.poll_ended(), None);
+    look(&mut page);
+}
+
 proptest! {
     #[test]
     fn windows_in_any_state_are_drawn_and_given_back(
-        deeds in proptest::collection::vec(deed(), 1..120)
+        deeds in proptest::collection::vec(deed(), 1..120), is_display: bool
     ) {
-        let (mut page, mut made) = (page(), Made { next: 14, ..Made::default() });
+        let role = if is_display { Role::Control } else { Role::View };
+        let (mut page, mut made) = (page_as(role), Made { next: 20, ..Made::default() });
         for deed in deeds {
             for message in made.says(&deed).unwrap_or_default() {
                 say(&mut page, &message);
@@ -245,8 +339,8 @@ proptest! {
             look(&mut page);
             if page.poll_ended().is_some() {
                 prop_assert_eq!(page.kept(), 0);
-                page = view::page();
-                made = Made { next: 14, ..Made::default() };
+                page = page_as(role);
+                made = Made { next: 20, ..Made::default() };
             }
         }
         page.close(PROGRAM);
@@ -254,8 +348,8 @@ proptest! {
     }
 
     #[test]
-    fn any_input_of_an_app_side_is_borne_and_given_back(steps in steps()) {
-        let mut page = page();
+    fn any_input_of_an_app_side_is_borne_and_given_back(steps in steps(), is_display: bool) {
+        let mut page = page_as(if is_display { Role::Control } else { Role::View });
         let mut now = Time::ZERO;
         for step in steps {
             match step {
@@ -269,6 +363,7 @@ proptest! {
                 }
                 Step::Look => look(&mut page),
                 Step::Open => page.open(PROGRAM).unwrap(),
+                Step::User(which, surface, x, y) => use_it(&mut page, now, (which, surface, x, y)),
             }
             prop_assert!(page.kept() <= (1 << 30) + (384 << 20) + 2 * (32 << 20) + (64 << 20) + 100 * 512);
             prop_assert!(page.programs().all(|(_, program)| program.end().is_none()));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wayferry_message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId, cost};
-use wayferry_page::{Damage, End, Page};
+use wayferry_page::{Damage, End, Page, Role};
 use wayferry_proto::{ConnectionId, Time, UnitHead, UpdateSeq};
 
 use view::*;
@@ -447,7 +447,7 @@ fn regression_what_was_to_be_sent_or_told_had_no_limit_and_children_counted_for_
     say(&mut page, &nested(Unit { number: 3, ..show(20, 2) }, children));
     assert!(page.kept() - before > 4000 * 80, "{}", page.kept() - before);
 
-    let mut page = Page::new();
+    let mut page = Page::new(Role::View);
     let opened = (0..10_000).take_while(|id| {
         let is_open = page.open(ConnectionId(*id)).is_ok();
         page.on_message(Time::ZERO, ConnectionId(*id), b"nonsense");

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use wayferry_message::snapshot::Snapshot;
 use wayferry_message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
-use wayferry_page::{Damage, Page, rgba};
+use wayferry_page::{Damage, Page, Role, rgba};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 
 /// Names, and what is checked.
@@ -28,14 +28,14 @@ fn messages() {
 }
 
 fn a_page_tells() {
-    let snapshot = wayferry_page::snapshot();
+    let snapshot = Page::new(Role::View).snapshot();
     let globals: Vec<_> = snapshot.globals.iter().map(|global| &global.interface[..]).collect();
     assert_eq!(globals, ["wl_compositor", "wl_subcompositor", "xdg_wm_base", "wp_viewporter"]);
     assert_eq!(Snapshot::decode(&snapshot.encode()), Ok(snapshot));
 }
 
 fn a_window_is_shown() {
-    let mut page = Page::new();
+    let mut page = Page::new(Role::View);
     page.open(PROGRAM).expect("room");
     let window = [
         bind(1, "wl_compositor", 4),

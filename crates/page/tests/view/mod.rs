@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use wayferry_message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
-use wayferry_page::Page;
+use wayferry_page::{Page, Role};
 use wayferry_pixels::{Compression, Content, Draft, Encoder, Format, Size};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 
@@ -17,9 +17,14 @@ pub(crate) const VIEWPORTER: WireId = WireId(10);
 
 /// A page that shows one program, which has bound everything.
 pub(crate) fn page() -> Page {
-    let mut page = Page::new();
+    page_as(Role::View)
+}
+
+/// The same as a viewer or as a display; of both, the first four globals are the same.
+pub(crate) fn page_as(role: Role) -> Page {
+    let mut page = Page::new(role);
     page.open(PROGRAM).expect("room");
-    for global in wayferry_page::snapshot().globals {
+    for global in page.snapshot().globals {
         let id = WireId(2 + 2 * u64::from(global.name));
         let bind =
             ToDisplay::Bind { global: global.name, interface: global.interface, version: global.version, id };

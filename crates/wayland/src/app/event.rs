@@ -122,7 +122,8 @@ impl Connection {
         if is_key {
             self.answers.press();
         }
-        let press = handlers::of(handler).press(desc.name, &event.args);
+        let handlers = handlers::of(handler);
+        let press = handlers.press(desc.name, &event.args);
         if let Some(end) = rule.until
             && alive
             && handler.is_somewhere()
@@ -137,7 +138,7 @@ impl Connection {
         // Of what a keyboard tells a press is waited for, and not where it comes or goes. A frame ends what was told.
         let is_bare = ["leave", "frame"].contains(&desc.name);
         let asks = is_key || handler.is_input() && handler != Handler::Keyboard && !is_bare;
-        let (handler, name) = (handlers::of(handler), desc.name);
+        let (handler, name) = (handlers, desc.name);
         if !self.devices.passes(id, press, name) || !handler.hear(self, id, name, &event.args) {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use wayferry_page::Page;
+use wayferry_page::{Page, Role};
 use wayferry_pixels::{Compression, Encoder};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 use wayferry_wayland::wire::{InBuffer, OutBuffer, ReadState, Socket};
@@ -431,9 +431,9 @@ impl Through {
 
     /// A page that comes now as a viewer, once it shows all that there is.
     pub(crate) fn page(&mut self) -> Result<Page, String> {
-        let desk = Rc::new(app::Desk { snapshot: wayferry_page::snapshot(), ..Default::default() });
+        let desk = Rc::new(app::Desk { snapshot: Page::new(Role::View).snapshot(), ..Default::default() });
         let mut view = app::View::new(&desk, Compression::Lz4, None);
-        let (mut page, mut encoder) = (Page::new(), Encoder::new(Compression::Lz4));
+        let (mut page, mut encoder) = (Page::new(Role::View), Encoder::new(Compression::Lz4));
         page.open(VIEWED).map_err(|end| end.to_string())?;
         self.app.set_watched(true);
         for _ in 0..LOOKS {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use wayferry_message::WireId;
-use wayferry_page::{Damage, Inside, Node, Page, rgba};
+use wayferry_page::{Damage, Inside, Node, Page, Role, rgba};
 use wayferry_pixels::{Content, Rect, Size};
 use wayferry_proto::{ConnectionId, Time, UpdateHeader};
 use wayferry_wayland::snapshot::Snapshot;
@@ -58,7 +58,7 @@ impl Screen {
                 Self::Compositor(Box::new(Desk { display, compositor: Compositor::new() }))
             }
             Kind::Page => {
-                let mut page = Page::new();
+                let mut page = Page::new(Role::View);
                 page.open(ConnectionId(1)).expect("room for a program");
                 Self::Page(Box::new(Sheet::new(page)))
             }
@@ -69,7 +69,7 @@ impl Screen {
     pub(crate) fn snapshot(&self) -> Snapshot {
         match self {
             Self::Compositor(_) => compositor::snapshot(),
-            Self::Page(_) => wayferry_page::snapshot(),
+            Self::Page(_) => Page::new(Role::View).snapshot(),
         }
     }
 

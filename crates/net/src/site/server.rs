@@ -1,0 +1,268 @@
+//! Serves a [`Site`]: a thread for each listener and for each connection.
+//!
+//! A connection has one request and one answer. Who is slow holds up no other: each has a time for its request and one
+//! for its answer, and of more than [`CONNECTIONS_MAX`] the oldest is closed. Invariant: no connection outlives the
+//! server by more than it takes to notice.
+
+use std::io::{self, Read as _, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::Site;
+use super::answer::Answer;
+use super::request::{self, Method, Read};
+
+/// A site that is served until this is dropped.
+pub struct Server {
+    shared: Arc<Shared>,
+    listeners: Vec<(TcpListener, JoinHandle<()>)>,
+}
+
+struct Shared {
+    site: Arc<Site>,
+    connections: Mutex<Connections>,
+    is_over: AtomicBool,
+}
+
+/// Those that are open, the oldest first.
+#[derive(Default)]
+struct Connections {
+    open: Vec<(u64, TcpStream)>,
+    count: u64,
+}
+
+impl Server {
+    /// Serves `site` at these listeners.
+    ///
+    /// # Errors
+    /// The system has no thread or no descriptor for it.
+    pub fn start(listeners: Vec<TcpListener>, site: Arc<Site>) -> io::Result<Self> {
+        let (connections, is_over) = Default::default();
+        let shared = Arc::new(Shared { site, connections, is_over });
+        let mut server = Self { shared, listeners: Vec::new() };
+        for listener in listeners {
+            let (kept, shared) = (listener.try_clone()?, Arc::clone(&server.shared));
+            let thread = std::thread::Builder::new().name("site".into());
+            server.listeners.push((kept, thread.spawn(move || accept(&listener, &shared))?));
+        }
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::SeqCst);
+        for (listener, thread) in self.listeners.drain(..) {
+            // On Linux this wakes the thread that accepts.
+            let _ = rustix::net::shutdown(&listener, rustix::net::Shutdown::Both);
+            let _ = thread.join();
+        }
+        for (_, stream) in self.shared.lock().open.drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Connections> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another connection; the oldest may have to go for it. Gives its number.
+    fn enter(&self, stream: &TcpStream) -> io::Result<u64> {
+        let kept = stream.try_clone()?;
+        let mut connections = self.lock();
+        if connections.open.len() >= CONNECTIONS_MAX {
+            let (_, oldest) = connections.open.remove(0);
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        connections.count += 1;
+        let number = connections.count;
+        connections.open.push((number, kept));
+        Ok(number)
+    }
+
+    fn leave(&self, number: u64) {
+        self.lock().open.retain(|(other, _)| *other != number);
+    }
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    while !shared.is_over.load(Ordering::SeqCst) {
+        let Ok((stream, _)) = listener.accept() else {
+            if !shared.is_over.load(Ordering::SeqCst) {
+                // Most likely no descriptors are left; callers wait in the queue.
+                std::thread::sleep(REST);
+            }
+            continue;
+        };
+        let Ok(number) = shared.enter(&stream) else { continue };
+        let theirs = Arc::clone(shared);
+        let serve = move || {
+            // A caller that went away, or was too slow, is none of the site's trouble.
+            let _ = serve(stream, &theirs);
+            theirs.leave(number);
+        };
+        if std::thread::Builder::new().name("site".into()).spawn(serve).is_err() {
+            shared.leave(number);
+        }
+    }
+}
+
+fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
+    let mut timed = Timed { stream, until: Instant::now() + REQUEST_PATIENCE };
+    let answer = hear(&mut timed, &shared.site)?;
+    timed.until = Instant::now() + ANSWER_PATIENCE;
+    timed.write_all(&answer)?;
+    timed.close()
+}
+
+/// What a caller is to be answered.
+fn hear(caller: &mut impl io::Read, site: &Site) -> io::Result<Vec<u8>> {
+    let (mut heard, mut piece) = (Vec::new(), [0; 1024]);
+    loop {
+        match request::read(&heard) {
+            Read::Whole(request) => return Ok(site.answer(&request).bytes(request.method)),
+            Read::Wrong(fault) => return Ok(Answer::to(fault).bytes(Method::Get)),
+            Read::Part => {}
+        }
+        match caller.read(&mut piece)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => heard.extend_from_slice(&piece[..count]),
+        }
+    }
+}
+
+/// A connection whose reads and writes end in time, all together.
+struct Timed {
+    stream: TcpStream,
+    until: Instant,
+}
+
+impl Timed {
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
+    }
+
+    /// Ends it so that the answer arrives: what the caller still says must not reset the connection.
+    fn close(mut self) -> io::Result<()> {
+        self.stream.shutdown(Shutdown::Write)?;
+        self.until = Instant::now() + LAST_WORDS;
+        let mut piece = [0; 1024];
+        for _ in 0..LAST_PIECES {
+            if self.read(&mut piece)? == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl io::Read for Timed {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(bytes)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+/// Connections at once. A browser opens six.
+const CONNECTIONS_MAX: usize = 16;
+/// How long a caller may take for its request.
+const REQUEST_PATIENCE: Duration = Duration::from_secs(10);
+/// How long an answer may take: half a megabyte over a slow line.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(120);
+/// How long a caller may take to hear the end.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How often it is heard meanwhile.
+const LAST_PIECES: usize = 64;
+/// How long callers wait when no descriptors are left.
+const REST: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::super::{File, bind};
+    use super::*;
+
+    /// The server, and its port.
+    fn server() -> (Server, u16) {
+        let (listeners, port) = bind(0).expect("a port");
+        let origin = format!("http://localhost:{port}").parse().expect("an origin");
+        let file = File { name: "index.html".into(), bytes: Cow::Owned(vec![b'x'; 300_000]), packed: false };
+        let site = Arc::new(Site::new(origin, [file]));
+        (Server::start(listeners, site).expect("threads"), port)
+    }
+
+    fn connect(port: u16) -> TcpStream {
+        TcpStream::connect(("127.0.0.1", port)).expect("it listens")
+    }
+
+    fn request(port: u16) -> String {
+        format!("GET / HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n")
+    }
+
+    fn all(mut stream: impl io::Read) -> String {
+        let mut heard = Vec::new();
+        stream.read_to_end(&mut heard).expect("its end");
+        String::from_utf8(heard).expect("text")
+    }
+
+    #[test]
+    fn a_file_arrives_whole_in_whichever_pieces_it_was_asked_for() {
+        let (_server, port) = server();
+        let mut stream = connect(port);
+        request(port).bytes().for_each(|byte| stream.write_all(&[byte]).expect("it reads"));
+        let answer = all(&stream);
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with('x'), "{}", &answer[..300]);
+        assert_eq!(answer.split_once("\r\n\r\n").map(|(_, body)| body.len()), Some(300_000));
+    }
+
+    #[test]
+    fn idle_callers_hold_up_nobody_and_the_oldest_has_to_go() {
+        let (_server, port) = server();
+        let idle: Vec<_> = (0..3 * CONNECTIONS_MAX).map(|_| connect(port)).collect();
+        let mut stream = connect(port);
+        stream.write_all(request(port).as_bytes()).expect("it reads");
+        assert!(all(&stream).starts_with("HTTP/1.1 200 OK\r\n"));
+        assert_eq!(all(&idle[0]), "", "it was closed");
+    }
+
+    #[test]
+    fn a_head_without_end_is_answered_and_nothing_is_served_after_the_end() {
+        let (server, port) = server();
+        let mut stream = connect(port);
+        let _ = stream.write_all(&[b'x'; request::HEAD_MAX]);
+        assert!(all(&stream).starts_with("HTTP/1.1 431 "));
+        let idle = connect(port);
+        drop(server);
+        // Its connection was taken, or is refused with the listener.
+        let mut rest = Vec::new();
+        let _ = (&idle).read_to_end(&mut rest);
+        assert!(rest.is_empty());
+        assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
+    }
+
+    #[test]
+    fn the_port_is_the_same_at_both_addresses_and_taken_means_taken() {
+        let (listeners, port) = bind(0).expect("a port");
+        let addresses: Vec<_> = listeners.iter().map(|it| it.local_addr().expect("an address")).collect();
+        assert!(addresses.iter().all(|address| address.port() == port && address.ip().is_loopback()));
+        assert!(bind(port).is_err());
+    }
+}

@@ -1,0 +1,123 @@
+/**
+ * The field that has the focus while a session's window has it: keys, and text that no key is told for.
+ *
+ * Text comes from input methods, dead keys and on-screen keyboards. The field is seen only while an input method joins
+ * characters. Invariant: it holds nothing but {@link FILLING} between two of its events.
+ */
+
+import type { Input } from "../talk.js";
+import type { Keyboard } from "./keyboard.js";
+
+/** See the module. */
+export class Field {
+  readonly #area: HTMLTextAreaElement;
+  readonly #keyboard: Keyboard;
+  readonly #tell: (input: Input) => void;
+  readonly #onExit: () => void;
+
+  /** `onExit` is called when the user asks for the page's own controls. */
+  constructor(
+    area: HTMLTextAreaElement,
+    keyboard: Keyboard,
+    tell: (input: Input) => void,
+    onExit: () => void,
+  ) {
+    [this.#area, this.#keyboard, this.#tell, this.#onExit] = [area, keyboard, tell, onExit];
+    area.value = FILLING;
+    area.addEventListener("keydown", (event) => this.#down(event));
+    area.addEventListener("keyup", (event) => this.#up(event));
+    area.addEventListener("beforeinput", (event) => this.#beforeInput(event));
+    area.addEventListener("compositionstart", () => this.#compose(true));
+    area.addEventListener("compositionend", (event) => this.#composed(event));
+    area.addEventListener("input", () => this.#empty());
+    area.addEventListener("blur", () => this.#keyboard.blur());
+  }
+
+  /** Takes the focus; an on-screen keyboard comes up only if it is wanted. */
+  focus(): void {
+    this.#area.focus({ preventScroll: true });
+  }
+
+  /** Shows or hides the on-screen keyboard, where there is one; says whether it is to be seen. */
+  toggleKeyboard(): boolean {
+    const isWanted = this.#area.inputMode === "none";
+    this.#area.inputMode = isWanted ? "text" : "none";
+    // A field that has the focus already brings up nothing.
+    this.#area.blur();
+    this.focus();
+    return isWanted;
+  }
+
+  /** Where the windows of input methods are to be. */
+  move(x: number, y: number): void {
+    this.#area.style.left = `${x}px`;
+    this.#area.style.top = `${y}px`;
+  }
+
+  #down(event: KeyboardEvent): void {
+    const outcome = this.#keyboard.down(event);
+    if (outcome !== "left") {
+      event.preventDefault();
+    }
+    if (outcome === "exit") {
+      this.#onExit();
+    }
+  }
+
+  #up(event: KeyboardEvent): void {
+    this.#keyboard.up(event);
+    // Alt alone would open a browser's menu.
+    event.preventDefault();
+  }
+
+  #beforeInput(event: InputEvent): void {
+    // What an input method is about is told when it is done.
+    if (event.isComposing || event.inputType.includes("Composition")) {
+      return;
+    }
+    event.preventDefault();
+    const key = KEYS[event.inputType];
+    if (key !== undefined) {
+      this.#keyboard.tap(key);
+    } else if (TEXTS.includes(event.inputType)) {
+      this.#type(event.data ?? event.dataTransfer?.getData("text/plain") ?? "");
+    }
+  }
+
+  #composed(event: CompositionEvent): void {
+    this.#compose(false);
+    this.#type(event.data);
+    this.#empty();
+  }
+
+  #type(text: string): void {
+    if (text !== "") {
+      this.#tell({ kind: "type", text: text.slice(0, MOST_TEXT) });
+    }
+  }
+
+  #compose(isComposing: boolean): void {
+    this.#area.classList.toggle("composing", isComposing);
+  }
+
+  /** On-screen keyboards say nothing of Backspace in an empty field. */
+  #empty(): void {
+    if (!this.#area.classList.contains("composing")) {
+      this.#area.value = FILLING;
+      this.#area.setSelectionRange(FILLING.length, FILLING.length);
+    }
+  }
+}
+
+const FILLING = "\u200b";
+/** UTF-16 units of text at once; what is longer was not typed. */
+const MOST_TEXT = 1024;
+const TEXTS = ["insertText", "insertReplacementText"];
+/** What is done to a field, and the key that does it. */
+const KEYS: Record<string, string> = {
+  insertLineBreak: "Enter",
+  insertParagraph: "Enter",
+  deleteContentBackward: "Backspace",
+  deleteWordBackward: "Backspace",
+  deleteContentForward: "Delete",
+};
