@@ -602,7 +602,7 @@ impl Session {
             }
             Some(Kind::Repair) if self.resumption == Resumption::No && self.repairs_in_datagrams() => {
                 if let Ok(header) = RepairHeader::from_datagram(&mut reader) {
-                    return self.incoming.row(&header, bytes.slice_ref(reader.rest()));
+                    return self.incoming.row(&header, reader.rest());
                 }
             }
             _ => {}

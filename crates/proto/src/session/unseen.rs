@@ -4,20 +4,19 @@
 //! what they rebuild is read as if it had come. The stream that brings that number joins what is there, and is stopped
 //! if all is. Invariant: a channel is read in one place, so nothing of it is told twice.
 
-use bytes::Bytes;
-
 use super::incoming::{At, Context, Incoming, Source};
 use crate::{Error, RepairHeader};
 
 impl Incoming {
     /// A row of repair in a datagram.
-    pub(super) fn row(&mut self, header: &RepairHeader, bytes: Bytes) -> Result<(), Error> {
-        let Some(source) = self.named(header.channel).filter(|_| self.ready) else { return Ok(()) };
-        // A copy: what is kept would keep the carrier's buffer.
-        let bytes = Bytes::copy_from_slice(&bytes);
+    pub(super) fn row(&mut self, header: &RepairHeader, row: &[u8]) -> Result<(), Error> {
+        if !self.ready {
+            return Ok(());
+        }
+        let Some(source) = self.named(header.channel) else { return Ok(()) };
         let Some((stream, context)) = self.stream(source)? else { return Ok(()) };
         stream.name(header.channel)?;
-        stream.repair(header, 0, &bytes, context)?;
+        stream.repair(header, 0, row, context)?;
         self.pump(source)
     }
 

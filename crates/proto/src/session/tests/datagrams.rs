@@ -224,6 +224,121 @@ fn what_cannot_be_read_is_as_good_as_lost() {
     assert_eq!((sides.heard(), sides.page.session.footprint()), ((vec![], vec![]), idle));
 }
 
+/// A datagram that is all of a block: the first row of a block of one is the block.
+fn whole(channel: u64, offset: u64, bytes: &[u8]) -> Arrival {
+    let (length, row) = (bytes.len() as u32, bytes.len() as u16);
+    let header = RepairHeader { channel, stream: StreamId(0), offset, length, row, index: 0 };
+    Arrival::Datagram { bytes: header.datagram(bytes) }
+}
+
+#[test]
+fn rows_before_the_hello_take_no_place() {
+    let mut page = Alone::new(configs()[1].clone());
+    let idle = page.session.footprint();
+    let row = whole(1, 0, &labelled(wayland(1), 1));
+    page.session.receive(Time::ZERO, row);
+    let header = RepairHeader { channel: 2, stream: StreamId(0), offset: 0, length: 9, row: 9, index: 0 };
+    page.session.incoming.row(&header, &[1; 9]).unwrap();
+    assert_eq!(page.session.footprint(), idle);
+    // A place without bytes would swallow the stream.
+    page.data(0, 0, &hello_stream(&configs()[0].hello(0, 0)));
+    page.data(1, 0, &labelled(wayland(1), 2));
+    assert!(page.events().iter().any(|event| matches!(event, Event::Opened { .. })));
+}
+
+#[test]
+fn a_stream_that_contradicts_what_rows_made_whole_is_stopped() {
+    let mut sides = Sides::new();
+    sides.app.session.send_update(update(1, 1), chunks(1, &[700])).unwrap();
+    let left = sides.left();
+    sides.tell(&left.datagrams);
+    assert_eq!(sides.heard().0.len(), 1);
+    let number = first_number(&left.datagrams[0]);
+    sides.page.data(90, 0, &labelled(wayland(3), number));
+    sides.page.data(90, 40, b"more of it");
+    assert!(matches!(sides.page.transmits()[..], [Transmit::Stop { stream: StreamId(90), .. }]));
+    assert_eq!(sides.heard(), (vec![], vec![]));
+    assert_eq!(sides.page.session.incoming.buffered(), 0);
+}
+
+/// The channel that a datagram repairs.
+fn first_number(datagram: &Arrival) -> u64 {
+    let Arrival::Datagram { bytes } = datagram else { panic!("{datagram:?}") };
+    let mut reader = Reader::new(bytes);
+    reader.varint("a kind").unwrap();
+    RepairHeader::from_datagram(&mut reader).unwrap().channel
+}
+
+#[test]
+fn what_rows_said_first_stays_and_the_stream_only_goes_on_behind_it() {
+    let mut sides = Sides::new();
+    let mut begins = labelled(wayland(1), 7);
+    begins.extend([3, b'o', b'n', b'e']);
+    sides.tell(&[whole(7, 0, &begins)]);
+    assert_eq!(sides.heard().1, [&b"one"[..]]);
+    // As long, of another program and with another message.
+    let mut contradicts = labelled(wayland(2), 7);
+    contradicts.extend([3, b't', b'w', b'o']);
+    sides.page.data(9, 0, &contradicts);
+    assert_eq!(sides.heard().1, vec![Bytes::new(); 0]);
+    sides.page.data(9, begins.len() as u64, &[5, b't', b'h', b'r', b'e', b'e']);
+    assert_eq!(sides.heard().1, [&b"three"[..]]);
+    assert_eq!(sides.page.transmits(), []);
+}
+
+#[test]
+fn rows_bring_nothing_that_a_stream_may_not() {
+    let repair = Header::Repair(RepairHeader {
+        channel: 1,
+        stream: StreamId(5),
+        offset: 0,
+        length: 9,
+        row: 9,
+        index: 0,
+    });
+    let bytes_of = |header: Header| {
+        let mut writer = Writer::new();
+        header.encode(&mut writer);
+        writer.into_vec()
+    };
+    // A channel named otherwise, another side's kind, a main channel.
+    let events = Header::Events { connection: ConnectionId(1) };
+    for bytes in [labelled(wayland(1), 8), labelled(events, 7), bytes_of(Header::Control)] {
+        let mut sides = Sides::new();
+        sides.tell(&[whole(7, 0, &bytes)]);
+        assert!(matches!(sides.page.closed(), CloseReason::ProtocolViolation(_)), "{bytes:?}");
+    }
+    // Repair of repair is refused, however often, and takes no place.
+    let mut sides = Sides::new();
+    let idle = sides.page.session.footprint();
+    for channel in 1..200 {
+        sides.tell(&[whole(channel, 0, &bytes_of(repair))]);
+        sides.page.events();
+        sides.page.transmits();
+    }
+    assert_eq!(sides.page.session.footprint(), idle);
+}
+
+#[test]
+fn memory_of_rows_alone_has_the_limit_of_all() {
+    let [app, page] = configs();
+    let limits = Limits { buffered: 1 << 20, buffered_per_channel: 256 << 10, ..Limits::default() };
+    let mut page = Alone::new(Config { limits, ..page });
+    page.data(0, 0, &hello_stream(&app.hello(0, 0)));
+    for n in 0..20_000_u64 {
+        let header = RepairHeader {
+            channel: 1 + n % 64,
+            stream: StreamId(0),
+            offset: (n / 64) << 20,
+            length: 200 * 900,
+            row: 900,
+            index: (n % 7) as u8,
+        };
+        page.session.receive(Time::ZERO, Arrival::Datagram { bytes: header.datagram(&[7; 900]) });
+        assert!(page.session.footprint() <= 3 << 19, "{n}");
+    }
+}
+
 #[test]
 fn two_streams_of_one_channel_are_a_violation() {
     let mut sides = Sides::new();
