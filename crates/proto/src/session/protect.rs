@@ -4,8 +4,8 @@
 //! packet with its source dies with it. How much is the repair controller's decision. Small updates that follow each
 //! other quickly share rows ([`jointly`]). Events are copied ([`copies`]); answers to them are insisted on
 //! ([`insist`]), and where losses come in bursts their rows leave when the burst is over; the end of what is large is
-//! asked for ([`tail`]). None of these three takes place while losses are congestion's own. A peer that reads streams in
-//! order only has other rows ([`whole`]). Invariant: a row is only ever made of bytes that were handed over as they
+//! asked for ([`tail`]). None of these three takes place while losses are congestion's own. A peer that reads streams
+//! in order only has other rows ([`whole`]). Invariant: a row is only ever made of bytes that were handed over as they
 //! are, so that what it rebuilds is what QUIC would have delivered.
 
 mod budget;

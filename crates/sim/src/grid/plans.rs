@@ -15,7 +15,7 @@ pub enum Grid {
     Beyond,
     /// What a person waits for and what never stops, over links that lose in every manner.
     Bursts,
-    /// What a person waits for who looks on in a browser, whose scripts read streams in order.
+    /// What a person waits for who views in a browser, whose scripts read streams in order.
     Pages,
 }
 

@@ -75,8 +75,8 @@ impl Protector {
         rows
     }
 
-    /// Copies messages as events are copied, but for those of a link that has lost nothing: nobody waits for them as
-    /// for the answer to a key.
+    /// Copies messages as events are copied, but for those of a link that has lost nothing: no user waits for them
+    /// as for the answer to a key.
     fn copy_messages(&mut self, now: Time, source: &Source<'_>) {
         if self.plan(now, 1, MAX_ROW_DATAGRAM).is_some_and(|plan| plan.rows > 0) {
             self.sent.blocks += 1;
@@ -91,7 +91,7 @@ fn even(total: usize, row: usize) -> usize {
     total.div_ceil(total.div_ceil(row).max(1)).max(1)
 }
 
-/// How many rows an update may have to be covered: one that answers nothing is waited for by nobody.
+/// How many rows an update may have to be covered: no user waits for one that answers nothing.
 fn most_rows(worth: Worth) -> usize {
     match worth {
         Worth::Answer => MAX_ANSWER_ROWS,
