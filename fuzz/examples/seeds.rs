@@ -19,14 +19,14 @@ use wayferry_fuzz::erasure::SOURCE;
 use wayferry_fuzz::http3::{fields, frame};
 use wayferry_fuzz::video::SIDES;
 use wayferry_fuzz::wayland_message::object_of;
-use wayferry_fuzz::wire_parser::{ALONE, DISPLAY, GREETED};
+use wayferry_fuzz::wire_parser::{ALONE, DISPLAY, GREETED, RESUMABLE, ROWS};
 use wayferry_gpu::wire::{FromReader, Means, ToReader};
 use wayferry_gpu::{Described, Fourcc, Modifier, Route};
 use wayferry_pixels::{Allowance, Compression, Draft, Encoder, Format, Layout, Region, Size};
 use wayferry_proto::wire::Writer;
 use wayferry_proto::{
-    Capabilities, Config, ConnectionId, Control, Header, HostTime, JointHeader, Label, Listen, Session, Side,
-    SurfaceId, Time, Transmit, UnitHead, UpdateHeader, UpdateSeq,
+    Capabilities, Config, ConnectionId, Control, Header, HostTime, JointHeader, Label, Listen, RepairHeader,
+    Session, Side, StreamId, SurfaceId, Time, Transmit, UnitHead, UpdateHeader, UpdateSeq,
 };
 use wayferry_video::{Order, Quality, Rate};
 use wayferry_wayland::message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
@@ -144,6 +144,11 @@ fn wire_parser() -> Seeds {
     vec![
         ("app_talks", talk(Side::App)),
         ("display_talks", talk(Side::Display)),
+        ("app_repairs_in_datagrams", [&[DISPLAY | GREETED | ROWS][..], &rows()].concat()),
+        (
+            "app_repairs_in_datagrams_and_resumes",
+            [&[DISPLAY | GREETED | RESUMABLE | ROWS][..], &rows(), &[11, 1]].concat(),
+        ),
         ("app_repairs_two_updates", [talk(Side::App), joint()].concat()),
         ("hello", [&[DISPLAY][..], &operations(Session::new(Config::new(Side::App)))].concat()),
         ("header_update", header(Header::Update(UPDATE))),
@@ -211,6 +216,29 @@ fn joint() -> Vec<u8> {
     let append =
         |stream: u8, bytes: &[u8]| [&[0, stream][..], &(bytes.len() as u16).to_le_bytes(), bytes].concat();
     [append(79, body.as_slice()), vec![5, 79], append(70, update.as_slice())].concat()
+}
+
+/// A channel of which rows bring the beginning, and then its stream all of it and more; a row of an update that never
+/// comes, and one of the main channel.
+fn rows() -> Vec<u8> {
+    let mut channel = Writer::new();
+    let label = Label { number: 7, from: None };
+    Header::Wayland { connection: CONNECTION }.encode_labelled(Some(label), &mut channel);
+    channel.raw(b"\x03one");
+    let channel = channel.as_slice();
+    let datagram = |channel: u64, length: u32, bytes: &[u8]| {
+        let row = bytes.len() as u16;
+        let header = RepairHeader { channel, stream: StreamId(0), offset: 0, length, row, index: 0 };
+        let mut framed = Writer::new();
+        Header::Repair(header).encode(&mut framed);
+        // Without the length of its header, which is one byte.
+        let datagram = [&framed.as_slice()[1..], bytes].concat();
+        [&[12, 0][..], &(datagram.len() as u16).to_le_bytes(), &datagram].concat()
+    };
+    let stream = [channel, b"\x03two"].concat();
+    let stream = [&[0, 9][..], &(stream.len() as u16).to_le_bytes(), &stream].concat();
+    let whole = datagram(7, channel.len() as u32, channel);
+    [whole, stream, datagram(8, 150, &[0x5A; 90]), datagram(0, 40, &[0x5A; 20])].concat()
 }
 
 fn shuttle(from: &mut Session, to: &mut Session) {

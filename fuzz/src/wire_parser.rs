@@ -3,7 +3,7 @@
 //! Input: flags, then operations (see [`step`]). Flag 1: this side is the display's, else the app's. Flag 2:
 //! a sound peer greets first, so that the rest reaches what only a greeted session reads. Flag 4: no session,
 //! but one header or control message (by flag 1). Flag 8: both sides can resume, and a lost link is followed by another
-//! one, over which a sound peer asks or answers as if it had had nothing.
+//! one, over which a sound peer asks or answers as if it had had nothing. Flag 16: repair comes in datagrams.
 
 use std::collections::HashMap;
 
@@ -24,6 +24,8 @@ pub const GREETED: u8 = 2;
 pub const ALONE: u8 = 4;
 /// The flag for sides that can resume.
 pub const RESUMABLE: u8 = 8;
+/// The flag for repair in datagrams.
+pub const ROWS: u8 = 16;
 
 /// A session takes any input; all that it passes on is within its bounds, and after the end there is
 /// nothing.
@@ -45,11 +47,10 @@ pub fn run(data: &[u8]) {
         streams: 64,
         unacknowledged: 256 << 10,
     };
-    let resumable = flags & RESUMABLE != 0;
-    let config = Config { limits, ..config(side, resumable) };
+    let config = Config { limits, ..config(side, flags) };
     let mut link = Link {
         session: Session::new(config.clone()),
-        peer: config_of_peer(&config, resumable),
+        peer: self::config(side.peer(), flags),
         config,
         now: Time::ZERO,
         resumed: 0,
@@ -67,18 +68,15 @@ pub fn run(data: &[u8]) {
     }
 }
 
-fn config(side: Side, resumable: bool) -> Config {
-    let sound = Capabilities::SOUND;
-    let config = Config { capabilities: sound, ..Config::new(side) };
+fn config(side: Side, flags: u8) -> Config {
+    let rows = if flags & ROWS == 0 { Capabilities::NONE } else { Capabilities::DATAGRAM_REPAIR };
+    let capabilities = Capabilities::SOUND.with(rows);
+    let config = Config { capabilities, ..Config::new(side) };
     match side {
-        _ if !resumable => config,
-        Side::App => Config { capabilities: sound.with(Capabilities::RESUME), ..config },
+        _ if flags & RESUMABLE == 0 => config,
+        Side::App => Config { capabilities: capabilities.with(Capabilities::RESUME), ..config },
         Side::Display => Config { resume: Some([1; 32].into()), ..config },
     }
-}
-
-fn config_of_peer(config: &Config, resumable: bool) -> Config {
-    self::config(config.side.peer(), resumable)
 }
 
 /// One operation: a byte that says which, the stream, and what it needs.

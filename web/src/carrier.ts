@@ -14,6 +14,8 @@ export interface Transport {
   readonly datagrams: {
     readonly readable: ReadableStream<Uint8Array>;
     readonly writable: WritableStream<Bytes>;
+    /** How many that have come wait to be read; the oldest are dropped. */
+    incomingHighWaterMark?: number;
   };
   createUnidirectionalStream(options: { sendOrder: number }): Promise<WritableStream<Bytes>>;
   close(info: { closeCode: number; reason: string }): void;
@@ -58,6 +60,8 @@ export class Carrier {
     this.#transport = transport;
     this.#viewer = viewer;
     this.#onNews = onNews;
+    // One waits unless more is said, and rows of repair come several at once.
+    transport.datagrams.incomingHighWaterMark = DATAGRAMS_WAITING;
     this.#datagrams = transport.datagrams.writable.getWriter();
     transport.closed.then(
       ({ closeCode, reason }) => this.#end(() => viewer.closed(closeCode ?? 0, reason ?? "")),
@@ -285,3 +289,6 @@ function ignore(): void {}
 /** Milliseconds until a stream that was refused is tried again, for the first time and at most. */
 const FIRST_PAUSE = 2;
 const LAST_PAUSE = 256;
+
+/** Datagrams that may wait: rows of several updates. */
+const DATAGRAMS_WAITING = 64;

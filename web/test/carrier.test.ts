@@ -7,7 +7,7 @@ class FakeTransport implements Transport {
   readonly opened: { order: number; bytes: number[]; end: string }[] = [];
   readonly sent: Bytes[] = [];
   readonly incomingUnidirectionalStreams: ReadableStream<ReadableStream<Uint8Array>>;
-  readonly datagrams: { readable: ReadableStream<Uint8Array>; writable: WritableStream<Bytes> };
+  readonly datagrams: Transport["datagrams"];
   readonly closed: Promise<{ closeCode?: number; reason?: string }>;
   readonly closes: unknown[] = [];
   /** Streams that are refused from now on. */

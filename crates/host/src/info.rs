@@ -222,7 +222,7 @@ impl Figures {
     /// The document.
     pub fn document(&self) -> Value {
         let Self { link, repair, .. } = self;
-        // Streams that cannot be read out of order are those of a byte stream, which hides its packets.
+        // A byte stream hides its packets; a page has them, although it reads each stream in order.
         let packets = link.payload.is_some();
         let of_packets = |count: u64| packets.then_some(count);
         let known = link.acked_packets.saturating_add(link.lost_packets);
@@ -363,6 +363,7 @@ mod tests {
             base_rtt: Duration::from_millis(100),
             queue_delay: Duration::from_micros(3_125),
             payload: Some(1200),
+            in_order: false,
             datagram: 1162,
             window: 250_000,
             unsent: 0,

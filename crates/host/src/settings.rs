@@ -117,7 +117,9 @@ impl Settings {
         config.clock_origin = clock.origin();
         config.silence = self.silence.unwrap_or(config.silence);
         let video = if HAS_VIDEO { Capabilities::VIDEO } else { Capabilities::NONE };
-        config.capabilities = video.with(Capabilities::COVER);
+        // A page reads streams in order; a display does not.
+        let rows = if side == Side::App { Capabilities::DATAGRAM_REPAIR } else { Capabilities::NONE };
+        config.capabilities = video.with(Capabilities::COVER).with(rows);
         config.compression = match self.compress {
             Compress::None => vec![Compression::None],
             Compress::Lz4 => vec![Compression::Lz4, Compression::None],

@@ -290,6 +290,7 @@ impl Driver {
             base_rtt: window.rtt(),
             queue_delay: Duration::ZERO,
             payload: None,
+            in_order: true,
             window: window.size(),
             unsent: 0,
             idle: true,

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 use wayferry_page::{Page, Role};
 use wayferry_proto::{
     Arrival, Capabilities, ChannelId, CloseReason, ClosedBy, Config, ConnectionId, Control, Event, Header,
-    HostTime, Limits, LinkState, RemoteChannelId, Repair, Secret, Session, SessionId, Side, Time, Transmit,
+    HostTime, Limits, LinkState, MAX_ROW_DATAGRAM, RemoteChannelId, Secret, Session, SessionId, Side, Time,
+    Transmit,
 };
 
 /// Bytes that may wait to be sent: an app side that does not read is given up.
@@ -22,6 +23,9 @@ const LIMITS: Limits = Limits {
     streams: 8192,
     unacknowledged: 0,
 };
+
+/// Bytes of one stream that a packet is taken to hold: what every path carries.
+const PAYLOAD: u16 = 1172;
 
 /// Stop codes: there are as many programs as may be; the program is not shown any more; no such channel.
 const STOP_TOO_MANY: u32 = 6;
@@ -69,6 +73,8 @@ pub struct Viewer {
     notices: VecDeque<Notice>,
     role: Role,
     is_welcome: bool,
+    /// Bytes that the carrier was given and has not sent.
+    unsent: usize,
 }
 
 impl Viewer {
@@ -84,8 +90,7 @@ impl Viewer {
             session,
             secret: Some(secret),
             software: format!("wayferry {} in a browser", env!("CARGO_PKG_VERSION")),
-            capabilities,
-            repair: Repair::Off,
+            capabilities: capabilities.with(Capabilities::DATAGRAM_REPAIR),
             limits: LIMITS,
             start,
             clock_origin: origin,
@@ -98,6 +103,7 @@ impl Viewer {
             notices: VecDeque::new(),
             role,
             is_welcome: false,
+            unsent: 0,
         };
         viewer.say();
         viewer
@@ -111,8 +117,8 @@ impl Viewer {
 
     /// So many bytes were handed to the carrier and have not left.
     pub fn set_unsent(&mut self, now: Time, bytes: usize) {
-        let link = LinkState { unsent: bytes as u64, idle: bytes == 0, ..LinkState::default() };
-        self.session.set_link(now, &link);
+        self.unsent = bytes;
+        self.session.set_link(now, &self.link());
         if bytes > MAX_UNSENT {
             self.session.close(CloseReason::TooMuch("bytes that the app side does not read".to_owned()));
             self.go_on(now);
@@ -164,7 +170,21 @@ impl Viewer {
         self.go_on(now);
     }
 
+    /// What a script knows of its link: how long pings take. Which stream is which it cannot tell the app side.
+    fn link(&self) -> LinkState {
+        LinkState {
+            rtt: self.session.clock().rtt().unwrap_or_default(),
+            payload: Some(PAYLOAD),
+            in_order: true,
+            datagram: MAX_ROW_DATAGRAM as u16,
+            unsent: self.unsent as u64,
+            idle: self.unsent == 0,
+            ..LinkState::default()
+        }
+    }
+
     fn go_on(&mut self, now: Time) {
+        self.session.set_link(now, &self.link());
         while let Some(event) = self.session.poll_event() {
             self.on_event(now, event);
         }

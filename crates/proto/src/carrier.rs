@@ -149,9 +149,10 @@ pub struct LinkState {
     pub base_rtt: Duration,
     /// How long packets wait in the path's queue now.
     pub queue_delay: Duration,
-    /// Most bytes of one stream in a packet; `None` where streams cannot be read out of order, so that repair is in
-    /// vain.
+    /// Most bytes of one stream in a packet; `None` where there are no packets: on a byte stream.
     pub payload: Option<u16>,
+    /// Rows on streams are in vain: the peer reads each stream in order only, or the two do not count streams alike.
+    pub in_order: bool,
     /// Most bytes of a datagram; 0 where the carrier or the peer has none.
     pub datagram: u16,
     /// How many bytes may be in flight.

@@ -4,6 +4,8 @@
 //! nothing of what follows. Invariant: the same header and the same framing are used whether a channel has a stream of
 //! its own or goes through the main channel.
 
+use bytes::Bytes;
+
 use crate::wire::{Reader, Writer};
 use crate::{Error, Hello};
 
@@ -24,6 +26,9 @@ pub const MAX_SOUND: usize = 4096;
 
 /// Longest row of a protected block in bytes: what a packet carries on any path, and room for more.
 pub const MAX_ROW: usize = 4096;
+
+/// Longest datagram of repair in bytes: Firefox takes 1024, WebTransport's own header included.
+pub const MAX_ROW_DATAGRAM: usize = 1000;
 
 /// Most rows before the last one of a protected block, source and repair together: the code's field has 256 elements.
 pub const MAX_ROWS: usize = 254;
@@ -489,6 +494,28 @@ impl UpdateHeader {
 }
 
 impl RepairHeader {
+    /// A row of it as a datagram. What the stream is called says nothing there.
+    pub(crate) fn datagram(&self, row: &[u8]) -> Bytes {
+        let mut datagram = Writer::new();
+        datagram.varint(Kind::Repair.code());
+        Self { stream: StreamId(0), ..*self }.encode(&mut datagram);
+        datagram.raw(row);
+        datagram.into_vec().into()
+    }
+
+    /// What follows the kind in a datagram; the row is what is left.
+    ///
+    /// # Errors
+    /// It is no header, or another length than the row's is left.
+    pub(crate) fn from_datagram(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let header = Self::decode(reader)?;
+        let (row, left) = (u64::from(header.row), reader.remaining() as u64);
+        if row != left {
+            return Err(Error::OutOfRange { expected: "bytes of a row", max: row, got: left });
+        }
+        Ok(header)
+    }
+
     fn encode(&self, writer: &mut Writer) {
         writer.varint(self.channel).varint(self.stream.0).varint(self.offset);
         writer.varint(self.length.into()).varint(self.row.into()).u8(self.index);

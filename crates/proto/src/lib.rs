@@ -37,8 +37,8 @@ pub use candidate::Candidate;
 pub use carrier::{Arrival, LinkState, Transmit};
 pub use channel::{
     ChannelId, Class, ConnectionId, Header, JointHeader, Kind, Kinds, Label, MAX_BLOB, MAX_COVERED, MAX_EDGE,
-    MAX_HEADER, MAX_JOINT, MAX_ROW, MAX_ROWS, MAX_SOUND, Priority, RemoteChannelId, RepairHeader, Route,
-    Side, StreamId, SurfaceId, UnitHead, UpdateHeader, UpdateSeq, route,
+    MAX_HEADER, MAX_JOINT, MAX_ROW, MAX_ROW_DATAGRAM, MAX_ROWS, MAX_SOUND, Priority, RemoteChannelId,
+    RepairHeader, Route, Side, StreamId, SurfaceId, UnitHead, UpdateHeader, UpdateSeq, route,
 };
 pub use clock::ClockMap;
 pub use control::{

@@ -39,7 +39,8 @@ pub(crate) fn transport(
 ) -> Arc<TransportConfig> {
     let mut config = wayferry_congestion::transport();
     config.max_concurrent_uni_streams(VarInt::from_u32(STREAMS));
-    config.datagram_receive_buffer_size(None);
+    config.datagram_receive_buffer_size(Some(DATAGRAM_BUFFER));
+    config.datagram_send_buffer_size(DATAGRAM_UNSENT);
     config.max_idle_timeout(IdleTimeout::try_from(IDLE_TIMEOUT).ok());
     config.keep_alive_interval(Some(KEEP_ALIVE));
     let (stream, connection) = match windows {
@@ -61,6 +62,10 @@ pub(crate) fn transport(
     config.congestion_controller_factory(controller);
     Arc::new(config)
 }
+
+/// As in the product: bytes of datagrams that have come and were not taken, and of those that have not left.
+const DATAGRAM_BUFFER: usize = 64 << 10;
+const DATAGRAM_UNSENT: usize = 32 << 10;
 
 const STREAMS: u32 = 4096;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(75);

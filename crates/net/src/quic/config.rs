@@ -80,7 +80,7 @@ impl Options {
         // One stream per update, key press flush or pipe; no pool to exhaust.
         config.max_concurrent_uni_streams(self.streams.into());
         config.datagram_receive_buffer_size(Some(DATAGRAM_BUFFER));
-        // What is older than a few packets of sound is of no use: noq drops the oldest.
+        // What is older than a few packets of sound, or than rows of repair, is of no use: noq drops the oldest.
         config.datagram_send_buffer_size(DATAGRAM_UNSENT);
         config.max_idle_timeout(IdleTimeout::try_from(self.idle_timeout).ok());
         config.keep_alive_interval(Some(self.keep_alive));
@@ -182,8 +182,8 @@ pub(super) const EARLY_WINDOW: VarInt = VarInt::from_u32(256 << 10);
 /// Bytes of datagrams that have come and were not taken; noq drops the oldest.
 const DATAGRAM_BUFFER: usize = 64 << 10;
 
-/// Bytes of datagrams that have not left: ten of the largest.
-const DATAGRAM_UNSENT: usize = 12 << 10;
+/// Bytes of datagrams that have not left: those of three answers whose rows leave at once.
+const DATAGRAM_UNSENT: usize = 32 << 10;
 
 /// First packets that have not been looked at; the next ones are lost. They are looked at between two reads of the
 /// socket.

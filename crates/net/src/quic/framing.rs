@@ -89,7 +89,7 @@ impl Framing {
         u16::try_from(most).unwrap_or(u16::MAX)
     }
 
-    /// Whether the peer can read streams out of order. No script can, so repair would be in vain.
+    /// Whether the peer can read streams out of order. No script can, so rows on streams would be in vain.
     pub(super) fn is_read_in_any_order(&self) -> bool {
         matches!(self, Self::Plain)
     }

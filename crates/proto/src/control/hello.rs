@@ -140,6 +140,10 @@ impl Capabilities {
     /// answer. Of a display side: it predicts what keys will look like.
     pub const ECHO: Self = Self(2048);
 
+    /// Rows of repair come in datagrams, and on no streams: for a side whose carrier reads each stream in order only,
+    /// or does not count streams as its peer does.
+    pub const DATAGRAM_REPAIR: Self = Self(4096);
+
     /// The set with this bit mask; unknown bits are kept and mean nothing.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)

@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use super::jointly::{Found, Jointly, MAX_PIECES, There};
 use super::ledger::Ledger;
+use super::numbers::Numbers;
 use super::stream::{Parked, Stream, Verdict};
 use super::{Event, Limits, MAX_UPDATE, STREAM_CANCELLED};
 use crate::assembler::IdSet;
@@ -25,6 +26,8 @@ pub(super) enum Source {
     Own(StreamId),
     /// Frames in the main channel.
     Main(u64),
+    /// Rows of repair alone: the stream of the channel with this number has not been seen.
+    Rows(u64),
 }
 
 /// What the peer's bytes mean.
@@ -55,20 +58,20 @@ pub(super) struct Repair {
 #[derive(Debug)]
 pub(super) struct Incoming {
     rules: Rules,
-    streams: BTreeMap<Source, Stream>,
-    by_channel: BTreeMap<RemoteChannelId, At>,
+    pub(super) streams: BTreeMap<Source, Stream>,
+    pub(super) by_channel: BTreeMap<RemoteChannelId, At>,
     over: Over,
     buffered: usize,
     /// What all streams keep of what they have given out.
     kept: usize,
-    ready: bool,
+    pub(super) ready: bool,
     jointly: Jointly,
-    context: Context,
+    pub(super) context: Context,
 }
 
 /// Where a channel is.
 #[derive(Clone, Copy, Debug)]
-enum At {
+pub(super) enum At {
     /// On a stream.
     Stream(Source),
     /// In the ledger, with this number: it has no stream now.
@@ -102,6 +105,12 @@ pub(super) struct Context {
     pub(super) checks: u64,
     /// Where both sides can resume.
     pub(super) ledger: Option<Ledger>,
+    /// Where they cannot, and repair comes in datagrams.
+    pub(super) numbers: Option<Numbers>,
+    /// The channels of [`Source::Rows`], by their numbers.
+    pub(super) unseen: BTreeSet<u64>,
+    /// The control stream, once it has been read.
+    pub(super) control: Option<Source>,
 }
 
 /// What repair was good for.
@@ -114,7 +123,7 @@ pub(super) struct Rebuilt {
 impl Rules {
     /// Whether a stream can have repair.
     pub(super) fn repairs(&self, source: Source) -> bool {
-        matches!(source, Source::Own(_)) && self.accepts.contains(Kind::Repair)
+        !matches!(source, Source::Main(_)) && self.accepts.contains(Kind::Repair)
     }
 }
 
@@ -129,6 +138,8 @@ impl Over {
         match source {
             Source::Own(stream) => self.own.insert(stream.0),
             Source::Main(stream) => self.main.insert(stream),
+            // What becomes of it is known by its number.
+            Source::Rows(_) => {}
         }
     }
 
@@ -136,6 +147,7 @@ impl Over {
         match source {
             Source::Own(stream) => self.own.contains(stream.0),
             Source::Main(stream) => self.main.contains(stream),
+            Source::Rows(_) => false,
         }
     }
 }
@@ -165,11 +177,14 @@ impl Incoming {
         self.context.outputs.pop_front()
     }
 
-    /// Channels other than the main one are read from now on; `numbered` where both sides can resume.
-    pub(super) fn set_ready(&mut self, numbered: bool) -> Result<(), Error> {
+    /// Channels other than the main one are read from now on; `numbered` where both sides can resume, `in_datagrams`
+    /// where repair comes so.
+    pub(super) fn set_ready(&mut self, numbered: bool, in_datagrams: bool) -> Result<(), Error> {
         self.ready = true;
         if numbered {
             self.context.ledger.get_or_insert_default();
+        } else if in_datagrams {
+            self.context.numbers.get_or_insert_default();
         }
         let sources: Vec<_> = self.streams.keys().copied().collect();
         sources.into_iter().try_for_each(|source| self.read(source))
@@ -293,6 +308,8 @@ impl Incoming {
         }
         self.context.repairs.clear();
         self.context.joints.clear();
+        self.context.unseen.clear();
+        (self.context.numbers, self.context.control) = (None, None);
         self.jointly = Jointly::default();
         self.over = Over::default();
         (self.buffered, self.kept, self.ready) = (0, 0, false);
@@ -302,8 +319,9 @@ impl Incoming {
     pub(super) fn inherit(&mut self, old: Self) {
         let outputs = std::mem::take(&mut self.context.outputs);
         let listed = std::mem::take(&mut self.context.open);
+        let control = self.context.control;
         self.by_channel = old.by_channel;
-        self.context = old.context;
+        self.context = Context { control, ..old.context };
         self.context.outputs.extend(outputs);
         self.context.open.extend(listed);
     }
@@ -374,8 +392,9 @@ impl Incoming {
     #[cfg(test)]
     pub(super) fn entries(&self) -> usize {
         let ledger = self.context.ledger.as_ref().map_or(0, Ledger::entries);
+        let numbers = self.context.numbers.as_ref().map_or(0, Numbers::entries);
         let lists = self.streams.len() + self.by_channel.len() + self.context.open.len();
-        lists + self.context.outputs.len() + ledger
+        lists + self.context.outputs.len() + self.context.unseen.len() + ledger + numbers
     }
 
     /// Reads what a stream can give now, and if that is repair, what its source can give then.
@@ -448,7 +467,7 @@ impl Incoming {
     }
 
     /// The stream, made if it is new; `None` when it is over.
-    fn stream(&mut self, source: Source) -> Result<Option<(&mut Stream, &mut Context)>, Error> {
+    pub(super) fn stream(&mut self, source: Source) -> Result<Option<(&mut Stream, &mut Context)>, Error> {
         if !self.streams.contains_key(&source) {
             if self.over.contains(source) {
                 return Ok(None);
@@ -461,9 +480,12 @@ impl Incoming {
         Ok(Some((self.streams.entry(source).or_default(), &mut self.context)))
     }
 
-    fn pump(&mut self, source: Source) -> Result<(), Error> {
+    pub(super) fn pump(&mut self, source: Source) -> Result<(), Error> {
         let Some(stream) = self.streams.get_mut(&source) else { return Ok(()) };
         let verdict = stream.pump(source, self.ready, &self.rules, &mut self.context)?;
+        if let Verdict::Joins(number) = verdict {
+            return self.join(number, source);
+        }
         if let Some(channel) = stream.channel() {
             self.by_channel.insert(channel, At::Stream(source));
         }
@@ -488,6 +510,7 @@ impl Incoming {
                 self.end(source, uncounted);
                 Ok(())
             }
+            Verdict::Joins(_) => Ok(()),
         }
     }
 
@@ -499,6 +522,9 @@ impl Incoming {
         let number = removed.as_ref().and_then(Stream::number);
         if let Some((ledger, number)) = self.context.ledger.as_mut().zip(number) {
             ledger.finish(number, uncounted);
+        }
+        if let Some((numbers, number)) = self.context.numbers.as_mut().zip(number) {
+            numbers.finish(number);
         }
         removed
     }
@@ -531,10 +557,19 @@ impl Incoming {
         }
     }
 
+    /// Takes a stream out of the list and of the sums, and nothing else.
+    pub(super) fn detach(&mut self, source: Source) -> Option<Stream> {
+        let mut stream = self.streams.remove(&source)?;
+        self.buffered -= std::mem::take(&mut stream.counted);
+        self.kept -= std::mem::take(&mut stream.counted_kept);
+        if let Source::Rows(number) = source {
+            self.context.unseen.remove(&number);
+        }
+        Some(stream)
+    }
+
     fn remove(&mut self, source: Source) -> Option<Stream> {
-        let stream = self.streams.remove(&source)?;
-        self.buffered -= stream.counted;
-        self.kept -= stream.counted_kept;
+        let stream = self.detach(source)?;
         if let Some(channel) = stream.channel() {
             self.by_channel.remove(&channel);
         }

@@ -66,6 +66,13 @@ impl Ledger {
         Ok(parked)
     }
 
+    /// An open channel goes on, here.
+    pub(super) fn moved(&mut self, number: u64, source: Source) {
+        if let Some(known) = self.open.get_mut(&number) {
+            *known = source;
+        }
+    }
+
     /// Keeps a channel whose stream is gone.
     pub(super) fn park(&mut self, number: u64, parked: Parked) {
         self.open.remove(&number);

@@ -9,12 +9,14 @@ mod event;
 mod incoming;
 mod jointly;
 mod ledger;
+mod numbers;
 mod outgoing;
 mod protect;
 mod queue;
 mod resume;
 mod stream;
 mod timers;
+mod unseen;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -29,8 +31,8 @@ use crate::wire::{Reader, Writer};
 use crate::{
     Arrival, Capabilities, ChannelId, ClockMap, CloseReason, ClosedBy, Compression, ConnectionId, Control,
     Error, Header, Hello, HostTime, Kind, LinkState, Listen, LossPrior, MAX_BLOB, MAX_MESSAGE, MAX_SNAPSHOT,
-    MAX_SOUND, RemoteChannelId, Route, SessionId, StreamId, SurfaceId, Time, Transmit, UpdateHeader,
-    UpdateSeq, route,
+    MAX_SOUND, RemoteChannelId, RepairHeader, Route, SessionId, StreamId, SurfaceId, Time, Transmit,
+    UpdateHeader, UpdateSeq, route,
 };
 use incoming::{Incoming, Output, Source};
 use outgoing::{MainFailed, Outgoing, Place};
@@ -575,10 +577,7 @@ impl Session {
                 self.open_failed(stream, bytes, finish);
                 Ok(())
             }
-            Arrival::Datagram { bytes } => {
-                self.take_datagram(&bytes);
-                Ok(())
-            }
+            Arrival::Datagram { bytes } => self.take_datagram(&bytes),
             Arrival::Closed { reason } => {
                 let by = if reason.is_of_link() || self.is_refusal(&reason) {
                     ClosedBy::Link
@@ -593,13 +592,28 @@ impl Session {
         }
     }
 
-    /// A datagram means nothing before the hello, and one of another kind than sound never.
-    fn take_datagram(&mut self, bytes: &Bytes) {
+    /// A datagram means nothing before the hello, and one of another kind than sound and repair never. One that cannot
+    /// be read is as good as lost.
+    fn take_datagram(&mut self, bytes: &Bytes) -> Result<(), Error> {
         let mut reader = Reader::new(bytes);
         let kind = reader.varint("a datagram's kind").ok().and_then(Kind::from_code);
-        if kind == Some(Kind::Sound) && self.may_sound() {
-            self.events.push_back(Event::Datagram { bytes: bytes.slice_ref(reader.rest()) });
+        match kind {
+            Some(Kind::Sound) if self.may_sound() => {
+                self.events.push_back(Event::Datagram { bytes: bytes.slice_ref(reader.rest()) });
+            }
+            Some(Kind::Repair) if self.resumption == Resumption::No && self.repairs_in_datagrams() => {
+                if let Ok(header) = RepairHeader::from_datagram(&mut reader) {
+                    return self.incoming.row(&header, reader.rest());
+                }
+            }
+            _ => {}
         }
+        Ok(())
+    }
+
+    /// Whether both sides send rows of repair in datagrams, and on no streams.
+    fn repairs_in_datagrams(&self) -> bool {
+        self.capabilities().has(Capabilities::DATAGRAM_REPAIR)
     }
 
     fn take_outputs(&mut self, now: Time) -> Result<(), Error> {
@@ -750,6 +764,8 @@ impl Session {
     fn stop_source(&mut self, source: Source, code: u32) {
         match source {
             Source::Own(stream) => self.outgoing.transmit(Transmit::Stop { stream, code }),
+            // Its stream is stopped when it comes.
+            Source::Rows(_) => {}
             Source::Main(stream) => self.outgoing.control(&Control::EmbeddedStop { stream, code }),
         }
     }

@@ -4,8 +4,9 @@
 //! packet with its source dies with it. How much is the repair controller's decision. Small updates that follow each
 //! other quickly share rows ([`jointly`]). Events are copied ([`copies`]); answers to them are insisted on
 //! ([`insist`]), and where losses come in bursts their rows leave when the burst is over; the end of what is large is
-//! asked for ([`tail`]). None of these three takes place while losses are congestion's own. Invariant: a row is only
-//! ever made of bytes that were handed over as they are, so that what it rebuilds is what QUIC would have delivered.
+//! asked for ([`tail`]). None of these three takes place while losses are congestion's own. A peer that reads streams
+//! in order only has other rows ([`whole`]). Invariant: a row is only ever made of bytes that were handed over as they
+//! are, so that what it rebuilds is what QUIC would have delivered.
 
 mod budget;
 mod copies;
@@ -13,6 +14,7 @@ mod insist;
 mod jointly;
 mod source;
 mod tail;
+mod whole;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -48,6 +50,8 @@ pub(super) struct Protector {
     insistence: Insistence,
     tail: Tail,
     jointly: Jointly,
+    /// Rows go into datagrams.
+    in_datagrams: bool,
 }
 
 /// A row that waits for its time.
@@ -88,6 +92,7 @@ impl Protector {
             insistence: Insistence::default(),
             tail: Tail::default(),
             jointly: Jointly::default(),
+            in_datagrams: false,
         }
     }
 
@@ -138,9 +143,11 @@ impl Protector {
         if let Some(update) = source.what.update() {
             self.forget_covered(&update);
         }
-        let Some(payload) = self.link.payload.filter(|_| self.controller.is_some()) else { return };
-        let row = usize::from(payload).clamp(1, MAX_ROW);
+        let Some(row) = self.row().filter(|_| self.controller.is_some()) else { return };
         let total: usize = source.pieces.iter().map(Bytes::len).sum();
+        if self.in_datagrams {
+            return self.protect_whole(now, &source, total, row);
+        }
         if self.protect_jointly(now, &source, total, row) {
             return;
         }
@@ -161,7 +168,7 @@ impl Protector {
             {
                 let first = self.protect_small(now, &source, row);
                 if worth == Worth::Answer {
-                    self.wait_for_answer(now, &source, header, first, row);
+                    self.wait_for_answer(now, &source, header, first, fitting(row));
                 }
                 return;
             }
@@ -260,7 +267,7 @@ impl Protector {
 
     /// How many sums stand for the rows that have none: of a few, what one does not give the next one does.
     fn sums(&self, now: Time) -> usize {
-        let (rows, row) = (self.jointly.open(), self.link.payload.map_or(MAX_ROW, usize::from));
+        let (rows, row) = (self.jointly.open(), self.row().unwrap_or(MAX_ROW));
         if rows < 2 * ROWS_OF_SUM {
             return 1;
         }
@@ -284,8 +291,7 @@ impl Protector {
 
     /// Whether something small that is sent now gets rows.
     pub(super) fn repairs(&self, now: Time) -> bool {
-        let row = self.link.payload.map(usize::from);
-        row.and_then(|row| self.plan(now, 1, row)).is_some_and(|plan| plan.rows > 0)
+        self.row().and_then(|row| self.plan(now, 1, row)).is_some_and(|plan| plan.rows > 0)
     }
 
     /// How many bytes at the end of much can be lost without being sent again before the end.
@@ -312,7 +318,7 @@ impl Protector {
             self.jointly.push(now, update, row, if much { ROWS_OF_MUCH } else { ROWS_OF_SUM }, HOLD);
         }
         if worth == Worth::Answer && self.insists(now) {
-            self.wait_for_answer(now, source, header, 0, row);
+            self.wait_for_answer(now, source, header, 0, fitting(row));
         }
         true
     }
@@ -425,7 +431,7 @@ impl Protector {
         if bursts { late } else { 0 }
     }
 
-    /// An answer goes again, as rows from `index` on, unless it is acknowledged in time.
+    /// An answer goes again, as rows from `index` on of so many bytes, unless it is acknowledged in time.
     fn wait_for_answer(
         &mut self,
         now: Time,
@@ -440,7 +446,7 @@ impl Protector {
             channel: source.channel,
             priority: source.priority,
             pieces: source.pieces.to_vec(),
-            row: fitting(row),
+            row,
             index,
             update,
         };
@@ -469,7 +475,7 @@ impl Protector {
         if !self.insists(now) {
             return self.clear();
         }
-        let room = usize::from(self.link.payload.unwrap_or_default()).min(MAX_ROW).saturating_sub(ROW_HEADER);
+        let room = self.row().map_or(0, |row| if self.in_datagrams { row } else { fitting(row) });
         for row in self.copies.due(now, self.horizon(), room, self.spare()) {
             self.hold(now, row);
         }

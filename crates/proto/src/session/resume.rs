@@ -305,8 +305,10 @@ impl Session {
         self.timers.ready(now);
         self.outgoing.set_numbered(numbered);
         self.outgoing.write_messages();
+        let in_datagrams = self.repairs_in_datagrams();
+        self.outgoing.set_rows_in_datagrams(in_datagrams);
         self.outgoing.set_ready();
-        self.incoming.set_ready(numbered)
+        self.incoming.set_ready(numbered, in_datagrams)
     }
 }
 

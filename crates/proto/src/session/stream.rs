@@ -44,7 +44,7 @@ pub(super) struct Stream {
     named: Option<u64>,
     /// Its number, once it has been found to be right.
     number: Option<u64>,
-    /// It may be read: the peer's hello came, and its number is right.
+    /// It was looked which channel it is, or found that it may be read.
     admitted: bool,
     /// Where the body begins.
     begin: u64,
@@ -96,6 +96,8 @@ pub(super) enum Verdict {
     Open,
     /// It is over: ended or refused.
     Over,
+    /// Rows of repair have brought something of its channel, which has this number.
+    Joins(u64),
 }
 
 /// Whether a stream is to be read.
@@ -106,6 +108,8 @@ enum Admission {
     Unwanted {
         code: u32,
     },
+    /// Something of its channel is there.
+    Joins(u64),
 }
 
 #[derive(Debug)]
@@ -267,6 +271,13 @@ impl Stream {
         self.rebuild(context)
     }
 
+    /// Takes everything that came of another stream, which is the same.
+    pub(super) fn absorb(&mut self, same: &Self, context: &mut Context) -> Result<(), Error> {
+        let pieces: Vec<_> = same.assembler.pieces(&(0..same.assembler.highest())).collect();
+        pieces.iter().try_for_each(|(at, bytes)| self.insert(*at, bytes, context))?;
+        same.assembler.length().map_or(Ok(()), |length| self.finish(length))
+    }
+
     /// Takes bytes that follow from a sum of rows of several updates.
     pub(super) fn restore(&mut self, offset: u64, bytes: &Bytes, context: &mut Context) -> Result<(), Error> {
         context.rebuilt.bytes += bytes.len() as u64;
@@ -351,9 +362,15 @@ impl Stream {
         if !ready && self.header != Some(Header::Control) {
             return Ok(Verdict::Open);
         }
-        if let Admission::Unwanted { code } = self.admit(source, context)? {
-            context.outputs.push_back(Output::Stop { source, code });
-            return Ok(Verdict::Over);
+        if !std::mem::replace(&mut self.admitted, true) {
+            match self.admit(source, context)? {
+                Admission::Wanted => self.keep(source, rules),
+                Admission::Joins(number) => return Ok(Verdict::Joins(number)),
+                Admission::Unwanted { code } => {
+                    context.outputs.push_back(Output::Stop { source, code });
+                    return Ok(Verdict::Over);
+                }
+            }
         }
         self.open(context)?;
         loop {
@@ -402,10 +419,14 @@ impl Stream {
             return Err(Error::Violation { expected: "streams of the sender's kinds", got });
         }
         match source {
-            Source::Main(_) if matches!(kind, Kind::Repair | Kind::Joint) => {
+            Source::Main(_) | Source::Rows(_) if matches!(kind, Kind::Repair | Kind::Joint) => {
                 return Ok(Some((kind.code(), "repair inside another channel".to_owned())));
             }
-            Source::Own(_) if kind != Kind::Control && !rules.accepts.contains(kind) => {
+            Source::Rows(_) if kind == Kind::Control => {
+                let got = "one with a number".to_owned();
+                return Err(Error::Violation { expected: "a control stream", got });
+            }
+            Source::Own(_) | Source::Rows(_) if kind != Kind::Control && !rules.accepts.contains(kind) => {
                 return Ok(Some((kind.code(), format!("{kind:?} was not offered a stream of its own"))));
             }
             Source::Main(_) if kind == Kind::Control => {
@@ -416,6 +437,7 @@ impl Stream {
         }
         if header == Header::Control {
             self.list(header, context)?;
+            context.control = Some(source);
         }
         self.body = Body::of(header);
         self.begin = self.position();
@@ -423,19 +445,24 @@ impl Stream {
         if let Some(named) = self.named {
             self.name(named)?;
         }
-        self.assembler.keep(match kind {
-            Kind::Update => usize::MAX,
-            Kind::Control | Kind::Wayland | Kind::Events if rules.repairs(source) => MAX_KEPT,
-            _ => 0,
-        });
         Ok(None)
     }
 
-    /// Looks, once, which of the peer's channels it is.
+    /// Keeps from now on what its kind has use for.
+    fn keep(&mut self, source: Source, rules: &Rules) {
+        let kind = self.header.map(|header| header.kind());
+        self.assembler.keep(match kind {
+            Some(Kind::Update) => usize::MAX,
+            Some(Kind::Control | Kind::Wayland | Kind::Events) if rules.repairs(source) => MAX_KEPT,
+            _ => 0,
+        });
+    }
+
+    /// Looks which of the peer's channels it is.
     fn admit(&mut self, source: Source, context: &mut Context) -> Result<Admission, Error> {
-        let Some(header) = self.header.filter(|_| !self.admitted) else { return Ok(Admission::Wanted) };
-        self.admitted = true;
-        let Some(ledger) = &mut context.ledger else { return Ok(Admission::Wanted) };
+        let Some(header) = self.header.filter(|_| context.knows_numbers()) else {
+            return Ok(Admission::Wanted);
+        };
         if matches!(header.kind(), Kind::Control | Kind::Sound | Kind::Repair | Kind::Joint) {
             return Ok(Admission::Wanted);
         }
@@ -443,10 +470,18 @@ impl Stream {
             let got = format!("{header:?} without one");
             return Err(Error::Violation { expected: "channels with numbers", got });
         };
-        if ledger.is_done(number) {
-            return Ok(Admission::Unwanted { code: ledger.code(number) });
+        if context.is_done(number) {
+            let code = context.ledger.as_ref().map_or(STREAM_CANCELLED, |ledger| ledger.code(number));
+            return Ok(Admission::Unwanted { code });
+        }
+        if source != Source::Rows(number) && context.unseen.contains(&number) {
+            return Ok(Admission::Joins(number));
         }
         self.number = Some(number);
+        if let Some(numbers) = &mut context.numbers {
+            numbers.begin(number, source)?;
+        }
+        let Some(ledger) = &mut context.ledger else { return Ok(Admission::Wanted) };
         let Some(from) = from else {
             ledger.begin(number, source)?;
             return Ok(Admission::Wanted);

@@ -15,11 +15,13 @@ pub enum Grid {
     Beyond,
     /// What a person waits for and what never stops, over links that lose in every manner.
     Bursts,
+    /// What a person waits for who views in a browser, whose scripts read streams in order.
+    Pages,
 }
 
 impl Grid {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Smoke, Self::Paper, Self::Beyond, Self::Bursts];
+    pub const ALL: [Self; 5] = [Self::Smoke, Self::Paper, Self::Beyond, Self::Bursts, Self::Pages];
 
     /// As in files.
     pub fn name(self) -> &'static str {
@@ -28,6 +30,7 @@ impl Grid {
             Self::Paper => "paper",
             Self::Beyond => "beyond",
             Self::Bursts => "bursts",
+            Self::Pages => "pages",
         }
     }
 
@@ -38,6 +41,7 @@ impl Grid {
             Self::Paper => paper(),
             Self::Beyond => beyond(),
             Self::Bursts => bursts(),
+            Self::Pages => pages(),
         }
     }
 
@@ -45,7 +49,7 @@ impl Grid {
     pub fn seeds(self) -> u64 {
         match self {
             Self::Smoke => 2,
-            Self::Paper | Self::Beyond | Self::Bursts => 20,
+            Self::Paper | Self::Beyond | Self::Bursts | Self::Pages => 20,
         }
     }
 }
@@ -127,6 +131,22 @@ fn bursts() -> Vec<Cell> {
         let base = Cell::baseline(Workload::TypingBesideBusy, delivery, Controller::Copa);
         cells.push(Cell { loss: 0, rate_mbps: 20, ..base });
         cells.extend(manners().map(|(loss_model, loss)| Cell { loss_model, loss, rate_mbps: 20, ..base }));
+    }
+    cells
+}
+
+/// The same typing and busy window, to a page with and without repair, and natively.
+fn pages() -> Vec<Cell> {
+    let (page, with) = (Delivery::Page { repaired: false }, Delivery::Page { repaired: true });
+    let native = Delivery::Repaired(Amount::Adaptive);
+    let mut cells = Vec::new();
+    for workload in [Workload::Typing, Workload::Busy] {
+        for delivery in [page, with, native] {
+            let base = Cell { rate_mbps: 20, ..Cell::baseline(workload, delivery, Controller::Copa) };
+            cells.extend([0, 100, 300].map(|loss| Cell { loss, ..base }));
+            let manners = [(LossModel::Gilbert2, 100), (LossModel::Burst5Ms, 100), (LossModel::Elliott, 195)];
+            cells.extend(manners.map(|(loss_model, loss)| Cell { loss_model, loss, ..base }));
+        }
     }
     cells
 }

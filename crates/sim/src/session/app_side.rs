@@ -153,6 +153,7 @@ impl App for AppSide {
     }
 
     fn drive(&mut self, now: Time, mut io: Io<'_>) {
+        self.port.hear(now, &mut io);
         self.now = now;
         self.port.session.on_timeout(now);
         self.take_events(now);

@@ -183,6 +183,7 @@ impl App for DisplaySide {
     }
 
     fn drive(&mut self, now: Time, mut io: Io<'_>) {
+        self.port.hear(now, &mut io);
         self.port.session.on_timeout(now);
         self.take_events(now);
         self.ask(now);

@@ -18,6 +18,7 @@ pub(crate) use display_side::REQUEST;
 pub use log::{Answer, Log, Measures, Order};
 pub(crate) use plan::FRAME;
 pub use plan::{Pace, Plan};
+use port::Carriage;
 pub(crate) use port::Port;
 
 use wayferry_proto::{Capabilities, Config, Kinds, Limits, Repair, Side};
@@ -33,6 +34,11 @@ pub enum Delivery {
     Partial,
     /// The same, with repair.
     Repaired(Amount),
+    /// A stream for each update, to a page that reads each in order; with repair in datagrams, or without.
+    Page {
+        /// Whether there is repair.
+        repaired: bool,
+    },
 }
 
 /// How much repair.
@@ -71,13 +77,15 @@ impl Amount {
 
 impl Delivery {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Total,
         Self::Partial,
         Self::Repaired(Amount::Fixed103),
         Self::Repaired(Amount::Fixed105),
         Self::Repaired(Amount::Fixed110),
         Self::Repaired(Amount::Adaptive),
+        Self::Page { repaired: false },
+        Self::Page { repaired: true },
     ];
 
     /// As in tables and files.
@@ -86,14 +94,17 @@ impl Delivery {
             Self::Total => "total",
             Self::Partial => "partial",
             Self::Repaired(_) => "partial+repair",
+            Self::Page { repaired: false } => "page",
+            Self::Page { repaired: true } => "page+repair",
         }
     }
 
     /// How much repair there is, as in tables and files.
     pub fn repair_name(self) -> &'static str {
         match self {
-            Self::Total | Self::Partial => "none",
+            Self::Total | Self::Partial | Self::Page { repaired: false } => "none",
             Self::Repaired(amount) => amount.name(),
+            Self::Page { repaired: true } => Amount::Adaptive.name(),
         }
     }
 
@@ -101,7 +112,7 @@ impl Delivery {
     pub fn order(self) -> Order {
         match self {
             Self::Total => Order::Total,
-            Self::Partial | Self::Repaired(_) => Order::Partial,
+            Self::Partial | Self::Repaired(_) | Self::Page { .. } => Order::Partial,
         }
     }
 
@@ -109,7 +120,16 @@ impl Delivery {
     pub fn windows(self) -> Windows {
         match self {
             Self::Total => Windows::Wide,
-            Self::Partial | Self::Repaired(_) => Windows::Product,
+            Self::Partial | Self::Repaired(_) | Self::Page { .. } => Windows::Product,
+        }
+    }
+
+    /// How a side reads the other's streams, and what it knows of the link.
+    fn carriage(self, side: Side) -> Carriage {
+        match (self, side) {
+            (Self::Page { .. }, Side::Display) => Carriage::Page,
+            (Self::Page { .. }, Side::App) => Carriage::ToPage,
+            _ => Carriage::Native,
         }
     }
 
@@ -127,6 +147,13 @@ impl Delivery {
             },
             Self::Partial => config,
             Self::Repaired(amount) => Config { repair: amount.repair(), ..config },
+            // A page does not come again, and is kept nothing for.
+            Self::Page { repaired } => Config {
+                repair: if repaired { Repair::default() } else { Repair::Off },
+                resume: None,
+                capabilities: Capabilities::DATAGRAM_REPAIR,
+                ..config
+            },
         }
     }
 }

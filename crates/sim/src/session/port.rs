@@ -28,6 +28,20 @@ pub(crate) struct Port {
     all_content: bool,
     /// How much of each of the peer's open streams is known to exist.
     lengths: BTreeMap<QuicId, u64>,
+    carriage: Carriage,
+    /// The peer's streams, as a page counts them: in the order in which something of each came.
+    seen: Vec<QuicId>,
+}
+
+/// Between whom streams lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carriage {
+    /// Two hosts that read streams in any order and count them alike.
+    Native,
+    /// This is a script in a browser: it reads each stream in order, and knows nothing of the link but its own pings.
+    Page,
+    /// This is the host, and the peer is such a script.
+    ToPage,
 }
 
 /// A stream of ours that is not over.
@@ -44,7 +58,7 @@ struct Outgoing {
 impl Port {
     pub(super) fn new(delivery: Delivery, side: Side) -> Self {
         let port = Self::with(Session::new(delivery.config(side)));
-        Self { all_content: delivery == Delivery::Total, ..port }
+        Self { all_content: delivery == Delivery::Total, carriage: delivery.carriage(side), ..port }
     }
 
     /// With this session.
@@ -57,6 +71,15 @@ impl Port {
             waiting: VecDeque::new(),
             backlog: 0,
             lengths: BTreeMap::new(),
+            carriage: Carriage::Native,
+            seen: Vec::new(),
+        }
+    }
+
+    /// Tells the session of the datagrams that came.
+    pub(super) fn hear(&mut self, now: Time, io: &mut Io<'_>) {
+        while let Some(bytes) = io.connection.datagrams().recv() {
+            self.session.receive(now, Arrival::Datagram { bytes });
         }
     }
 
@@ -94,7 +117,9 @@ impl Port {
 
     /// Does what the session wants done.
     pub(crate) fn transmit(&mut self, now: Time, io: &mut Io<'_>) {
-        self.session.set_link(now, &self.link(io.meter));
+        let datagram = io.connection.datagrams().max_size().unwrap_or_default();
+        let datagram = u16::try_from(datagram).unwrap_or(u16::MAX);
+        self.session.set_link(now, &LinkState { datagram, ..self.link(io.meter) });
         while let Some(transmit) = self.session.poll_transmit(now) {
             match transmit {
                 Transmit::Open { stream, priority } => {
@@ -106,11 +131,13 @@ impl Port {
                 Transmit::Prioritise { stream, priority } => self.prioritise(stream, priority, io.connection),
                 Transmit::Reset { stream, code } => self.reset(stream, code, io.connection),
                 Transmit::Stop { stream, code } => {
-                    let id = QuicId::new(!io.connection.side(), Dir::Uni, stream.0);
+                    let Some(id) = self.incoming(stream, io.connection) else { continue };
                     let _ = io.connection.recv_stream(id).stop(VarInt::from_u32(code));
                 }
-                // Simulated sessions have no sound, and the session says itself that it closes.
-                Transmit::Datagram { .. } | Transmit::Close { .. } => {}
+                // What does not fit is lost.
+                Transmit::Datagram { bytes } => drop(io.connection.datagrams().send(bytes, true)),
+                // The session says itself that it closes.
+                Transmit::Close { .. } => {}
             }
         }
     }
@@ -124,12 +151,17 @@ impl Port {
     /// What the session's scheduler is told of the link.
     pub(super) fn link(&self, meter: &Meter) -> LinkState {
         let figures = meter.figures();
+        if self.carriage == Carriage::Page {
+            let rtt = self.session.clock().rtt().unwrap_or_default();
+            return LinkState { rtt, payload: Some(1200), in_order: true, ..LinkState::default() };
+        }
         LinkState {
             rtt: figures.rtt,
             rtt_deviation: figures.rtt_deviation,
             base_rtt: figures.base_rtt,
             queue_delay: figures.queue_delay,
             payload: Some(figures.payload),
+            in_order: self.carriage == Carriage::ToPage,
             window: figures.window,
             unsent: figures.content + self.backlog,
             rate: figures.rate,
@@ -142,14 +174,19 @@ impl Port {
     }
 
     fn read(&mut self, now: Time, id: QuicId, connection: &mut Connection, tap: &mut impl FnMut(&[u8])) {
-        let stream = StreamId(id.index());
+        let in_order = self.carriage == Carriage::Page;
+        let (known, fresh) = (self.seen.iter().position(|seen| *seen == id), self.seen.len());
+        let stream = StreamId(if in_order { known.unwrap_or(fresh) as u64 } else { id.index() });
         let mut recv = connection.recv_stream(id);
-        let Ok(mut chunks) = recv.read(false) else { return };
+        let Ok(mut chunks) = recv.read(in_order) else { return };
         let length = self.lengths.entry(id).or_default();
         let end = loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) => {
                     tap(&chunk.bytes);
+                    if in_order && self.seen.get(stream.0 as usize).is_none() {
+                        self.seen.push(id);
+                    }
                     *length = (*length).max(chunk.offset + chunk.bytes.len() as u64);
                     self.session
                         .receive(now, Arrival::Data { stream, offset: chunk.offset, bytes: chunk.bytes });
@@ -159,6 +196,9 @@ impl Port {
         };
         let _ = chunks.finalize();
         let length = *length;
+        if in_order && end != Err(ReadError::Blocked) && self.seen.get(stream.0 as usize).is_none() {
+            self.seen.push(id);
+        }
         match end {
             Ok(_) => self.session.receive(now, Arrival::Finished { stream, length }),
             Err(ReadError::Reset(code)) => {
@@ -167,6 +207,14 @@ impl Port {
             Err(ReadError::Blocked) => return,
         }
         self.lengths.remove(&id);
+    }
+
+    /// A stream of the peer.
+    fn incoming(&self, stream: StreamId, connection: &Connection) -> Option<QuicId> {
+        match self.carriage {
+            Carriage::Page => self.seen.get(stream.0 as usize).copied(),
+            _ => Some(QuicId::new(!connection.side(), Dir::Uni, stream.0)),
+        }
     }
 
     /// Opens in the order that the session opened in: a stream has the same number there and here.

@@ -313,7 +313,7 @@ impl Outgoing {
     pub(super) fn set_link(&mut self, now: Time, link: &LinkState) {
         self.ahead = link.ahead();
         self.room = self.ahead.saturating_sub(link.unsent);
-        self.in_order = link.payload.is_none();
+        self.in_order = link.in_order || link.payload.is_none();
         self.protector.set_link(now, link);
     }
 
@@ -489,6 +489,11 @@ impl Outgoing {
         self.retention.touched()
     }
 
+    /// Whether rows of repair go into datagrams from now on.
+    pub(super) fn set_rows_in_datagrams(&mut self, in_datagrams: bool) {
+        self.protector.set_in_datagrams(in_datagrams);
+    }
+
     /// See [`Protector`].
     pub(super) fn protector(&self) -> &Protector {
         &self.protector
@@ -510,6 +515,9 @@ impl Outgoing {
     }
 
     fn send_row(&mut self, header: Header, priority: Priority, body: &[u8]) {
+        if let (Header::Repair(header), true) = (header, self.protector.is_in_datagrams()) {
+            return self.transmit(Transmit::Datagram { bytes: header.datagram(body) });
+        }
         let stream = self.next_stream();
         let mut bytes = Writer::new();
         header.encode(&mut bytes);
@@ -580,7 +588,7 @@ impl Outgoing {
         if let Place::Own(stream) = place
             && route(Kind::Repair) == Route::Own
         {
-            let joint = route(Kind::Joint) == Route::Own;
+            let joint = route(Kind::Joint) == Route::Own && !self.protector.is_in_datagrams();
             self.protect(now, id, (stream, offset), &bytes, finish, joint);
         }
         if finish {

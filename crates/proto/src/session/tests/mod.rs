@@ -1,6 +1,7 @@
 //! Whole sessions: two of them over a simulated link in virtual time, and one against bytes made by hand.
 
 mod bursts;
+mod datagrams;
 mod delivery;
 mod handshake;
 mod hostile;
@@ -10,10 +11,12 @@ mod resume;
 mod resume_hostile;
 mod resume_model;
 mod routing;
+mod script;
 mod sound;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::script::Script;
 use super::*;
 use crate::wire::Writer;
 use crate::{
@@ -57,6 +60,8 @@ pub(super) struct LinkPlan {
     pub(super) repeats: usize,
     /// The carrier fails to open each stream whose number is divisible by this; 0: none.
     pub(super) open_failures: u64,
+    /// The display is a script, see [`script`].
+    pub(super) script: bool,
 }
 
 impl LinkPlan {
@@ -67,6 +72,7 @@ impl LinkPlan {
         loss: 0,
         repeats: 0,
         open_failures: 0,
+        script: false,
     };
 
     pub(super) const ROUGH: Self =
@@ -110,6 +116,9 @@ pub(super) struct Pair {
     plan: LinkPlan,
     /// What is sent goes nowhere.
     dead: bool,
+    script: Script,
+    /// What the carriers tell of the link.
+    pub(super) links: [Option<LinkState>; 2],
 }
 
 pub(super) const APP: usize = 0;
@@ -128,8 +137,9 @@ impl Pair {
             written: BTreeMap::new(),
             consume: true,
         };
-        let ends = [end(app), end(display)];
-        Self { ends, now: Time::ZERO, flying: BTreeMap::new(), count: 0, rng: Dice(seed), plan, dead: false }
+        let (ends, now, rng) = ([end(app), end(display)], Time::ZERO, Dice(seed));
+        let (script, links) = (Script::default(), [None; 2]);
+        Self { ends, now, flying: BTreeMap::new(), count: 0, rng, plan, dead: false, script, links }
     }
 
     /// As [`Pair::ready`], of sides that can resume.
@@ -233,7 +243,13 @@ impl Pair {
             }
             while let Some(entry) = self.flying.first_entry().filter(|entry| entry.key().0 <= self.now) {
                 let (to, arrival) = entry.remove();
-                self.ends[to].session.receive(self.now, arrival);
+                let arrivals = match to {
+                    DISPLAY if self.plan.script => self.script.hear(arrival),
+                    _ => vec![arrival],
+                };
+                for arrival in arrivals {
+                    self.ends[to].session.receive(self.now, arrival);
+                }
             }
         }
         self.now = end;
@@ -252,6 +268,9 @@ impl Pair {
                         end.session.consumed(*channel, bytes.len());
                     }
                     end.events.push(event);
+                }
+                if let Some(link) = &self.links[at] {
+                    self.ends[at].session.set_link(self.now, link);
                 }
                 let Some(transmit) = self.ends[at].session.poll_transmit(self.now) else { break };
                 self.carry(at, transmit);
@@ -302,6 +321,10 @@ impl Pair {
                 }
             }
             Transmit::Stop { stream, code } => {
+                let stream = match at {
+                    DISPLAY if self.plan.script => self.script.stop(stream),
+                    _ => stream,
+                };
                 let ours = self.ends[other].opened.iter().find(|(_, number)| **number == stream);
                 let stream = *ours.expect("a stream of the peer").0;
                 self.fly(other, &Arrival::Stopped { stream, code });
@@ -315,12 +338,16 @@ impl Pair {
 
     fn fly(&mut self, to: usize, arrival: &Arrival) {
         let local = matches!(arrival, Arrival::OpenFailed { .. });
-        let chaotic = matches!(arrival, Arrival::Data { .. } | Arrival::Finished { .. });
+        let is_datagram = matches!(arrival, Arrival::Datagram { .. });
+        let chaotic = is_datagram || matches!(arrival, Arrival::Data { .. } | Arrival::Finished { .. });
+        if is_datagram && self.rng.below(1000) < self.plan.loss {
+            return;
+        }
         let copies = 1 + usize::from(chaotic && self.rng.below(1000) < self.plan.repeats);
         for _ in 0..copies {
             let jitter = self.rng.below(self.plan.jitter.as_micros() as usize + 1) as u64;
             let mut at = self.now + self.plan.delay + Duration::from_micros(jitter);
-            while chaotic && self.rng.below(1000) < self.plan.loss {
+            while chaotic && !is_datagram && self.rng.below(1000) < self.plan.loss {
                 at += self.plan.delay * 3; // sent again
             }
             if local {
