@@ -16,6 +16,7 @@
 mod buffer;
 mod codec;
 mod conceal;
+mod elsewhere;
 mod error;
 mod flow;
 mod gate;
@@ -32,6 +33,7 @@ mod splice;
 pub use buffer::{Drop, MAX_AHEAD};
 pub use codec::Codec;
 pub use conceal::Decoder;
+pub use elsewhere::Elsewhere;
 pub use error::Error;
 pub use flow::{Ear, Flow};
 pub use gate::{Gate, Turn};
