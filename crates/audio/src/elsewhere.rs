@@ -100,7 +100,9 @@ impl Player<Elsewhere> {
         if asked.len() >= MAX_DECODING {
             return None;
         }
-        let is_encoded = |packet: &&Packet| !packet.flags.idle && matches!(sounds.get(&packet.sequence), Some(Sound::Encoded(_)));
+        let is_encoded = |packet: &&Packet| {
+            !packet.flags.idle && matches!(sounds.get(&packet.sequence), Some(Sound::Encoded(_)))
+        };
         let next = self.waiting().find(is_encoded)?;
         let goes_on = last.is_none_or(|last| next.sequence.wrapping_sub(last).cast_signed() <= 1);
         let is_due = played.is_none_or(|played| next.capture.frames() < played.frames() + AHEAD);

@@ -10,4 +10,5 @@
 pub mod drawing;
 #[cfg(target_arch = "wasm32")]
 mod export;
+pub mod sound;
 pub mod viewer;
