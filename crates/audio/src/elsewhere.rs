@@ -23,7 +23,7 @@ use crate::sample::{CHANNELS, FrameSize, MS};
 pub struct Elsewhere {
     /// By the numbers of their packets.
     sounds: BTreeMap<u32, Sound>,
-    /// Whose sound is asked for, the first one first; `None` if nobody wants it any more.
+    /// Whose sound is asked for, the first one first; `None` if it is not wanted any more.
     asked: VecDeque<Option<u32>>,
     /// The last packet whose sound was asked for.
     last: Option<u32>,

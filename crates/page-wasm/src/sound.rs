@@ -1,8 +1,8 @@
 //! The session's sound, for a page that plays it by an audio worklet of its browser.
 //!
 //! The worklet asks for sound and is answered; until then it asks no more, so nothing piles up. While it is silent the
-//! answer waits. How much the worklet is to hold follows from how often it had nothing left: it plays whatever else
-//! this thread does meanwhile, which is at times more than a few milliseconds.
+//! answer waits. How much the worklet is to hold follows from how often it had nothing left: it plays while
+//! this thread does other things, which at times takes more than a few milliseconds.
 //!
 //! Invariant: while the page does not listen, the app side is told so, and nothing is kept.
 
