@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::f32::consts::TAU;
 use std::time::Duration;
 
-use wayferry_audio::{CHANNELS, Codec, Packet, Position, encode_pcm};
+use proptest::prelude::*;
+use wayferry_audio::{CHANNELS, Codec, Flags, Packet, Position, datagram, encode_pcm};
 use wayferry_page_wasm::sound::{Ask, MAX_LEAD, Sound};
 use wayferry_proto::Time;
 
@@ -162,4 +163,31 @@ fn who_does_not_listen_is_answered_nothing() {
     sound.listen(None);
     assert_eq!(sound.answer(Time::ZERO), None);
     sound.ask(Time::ZERO, Ask { held: u32::MAX, spare: u32::MAX, missed: u32::MAX, latency: Duration::MAX });
+}
+
+proptest! {
+    #[test]
+    fn any_packets_are_borne_and_what_is_played_is_bounded(
+        steps in prop::collection::vec((0u8..8, 1u8..4, 0u32..400, 0u64..500, 0usize..1200, 0u8..8), 1..300),
+    ) {
+        let mut sound = Sound::default();
+        for (milli, (which, track, sequence, capture, length, bits)) in (0..).map(|step| step * 10).zip(steps) {
+            let now = Time::from_millis(milli);
+            let flags = Flags { start: bits & 1 != 0, idle: bits & 2 != 0, discontinuity: bits & 4 != 0 };
+            let payload = if flags.idle { vec![] } else { vec![bits; length + 1] };
+            let packet = Packet { track, sequence, capture: Position(capture * 480), flags, payload };
+            match which {
+                0 => sound.listen(Codec::of_track(track)),
+                1 => sound.on_datagram(now, &datagram(&[packet.clone(), packet])),
+                2 => sound.decoder().decoded(&vec![f32::from(bits) - 4.0; length]),
+                3 => sound.decoder().failed(),
+                4 => sound.ask(now, Ask { held: sequence, spare: sequence, missed: length as u32, latency: now.since_start() }),
+                _ => sound.on_packet(now, &packet.to_vec()),
+            }
+            let asked = std::iter::from_fn(|| sound.poll_encoded()).count();
+            prop_assert!(asked <= 32);
+            let answer = sound.answer(now).unwrap_or_default();
+            prop_assert!(answer.len() <= MAX_LEAD * 480 * CHANNELS && answer.iter().all(|sample| sample.abs() <= 1.0));
+        }
+    }
 }
