@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::programs::FOOT;
-use crate::rig::{Chromium, Compositor, Firefox, PATIENCE, Session, Sway, poll, until};
+use crate::rig::{Chromium, Compositor, Firefox, Home, PATIENCE, Session, Sway, poll, until};
 use crate::sessions::manage;
+use crate::sound::{Ear, Hosted};
 
 #[test]
 #[ignore = "needs Chromium, and the page that `scripts/build-page` builds"]
@@ -82,12 +83,12 @@ fn a_link_that_was_used_or_is_none_says_so() {
     let mut first = Chromium::open(session.home(), &link);
     state(&mut first, "shown");
     drop(first);
-    let other = crate::rig::Home::new();
+    let other = Home::new();
     let mut second = Chromium::open(&other, &link);
     state(&mut second, "refused");
     let told = second.evaluate("document.getElementById('notice').innerText");
     assert!(told.as_str().is_some_and(|told| told.contains("another one")), "{told}");
-    let elsewhere = crate::rig::Home::new();
+    let elsewhere = Home::new();
     state(&mut Chromium::open(&elsewhere, &format!("{origin}/#wf1:nonsense")), "no link");
 }
 
@@ -112,6 +113,69 @@ fn firefox_shows_a_program_and_types_into_it() {
     assert_eq!(String::from_utf8_lossy(&heard), "hi é\n");
     foot.must_run();
     session.host.must_run();
+}
+
+#[test]
+#[ignore = "needs Chromium, and the page that `scripts/build-page` builds"]
+fn a_tone_of_the_session_is_heard_in_chromium_once_its_user_has_clicked() {
+    let hosted = Hosted::start(&["--share-audio"]);
+    let ear = Ear::start(&[], &[&hosted.ticket]);
+    let mut session = hosted.heard_by(ear);
+    let _tone = session.tone();
+    let origin = serve();
+    for (options, role) in [(&["--view"][..], ""), (&[], "control,")] {
+        let ticket = session.ticket(&[options, &["--page", &origin]].concat());
+        let home = Home::new();
+        let mut chromium = Chromium::open(&home, &format!("{origin}/#{role}{ticket}"));
+        until("a session with sound", || (!chromium.evaluate(BUTTON)["hidden"].as_bool()?).then_some(()));
+        assert_eq!(chromium.evaluate(BUTTON)["pressed"], json!("false"), "nobody has clicked yet");
+        chromium.evaluate(LISTEN);
+        chromium.click(300.0, 300.0);
+        until("the sound to be on", || (chromium.evaluate(BUTTON)["pressed"] == json!("true")).then_some(()));
+        hears(&mut chromium, |heard| (438.0..=442.0).contains(&heard.pitch) && heard.loudest > 0.4);
+        let before = hears(&mut chromium, |_| true).seconds;
+        hears(&mut chromium, |heard| heard.seconds > before + 3.0 && heard.silent < 0.001);
+        chromium.cover();
+        until("a tab that is not seen", || {
+            (chromium.evaluate("document.visibilityState") == json!("hidden")).then_some(())
+        });
+        let before = hears(&mut chromium, |_| true).seconds;
+        hears(&mut chromium, |heard| heard.seconds > before + 3.0 && heard.silent < 0.001);
+        chromium.evaluate("document.getElementById('sound').click()");
+        assert_eq!(chromium.evaluate(BUTTON)["pressed"], json!("false"));
+        until("the browser to play nothing", || {
+            (chromium.evaluate("heard.context.state") == json!("suspended")).then_some(())
+        });
+        chromium.evaluate("document.getElementById('sound').click()");
+        let before = hears(&mut chromium, |_| true).seconds;
+        hears(&mut chromium, |heard| {
+            heard.seconds > before + 1.0 && (438.0..=442.0).contains(&heard.pitch) && heard.silent < 0.001
+        });
+    }
+    session.host.must_run();
+}
+
+/// What the page has played lately, as the browser heard it.
+#[derive(Debug)]
+struct Heard {
+    /// How long it has been playing.
+    seconds: f64,
+    /// Periods in a second.
+    pitch: f64,
+    loudest: f64,
+    /// Seconds of the longest silence.
+    silent: f64,
+}
+
+/// Waits until the page plays something like this.
+fn hears(chromium: &mut Chromium, is_it: impl Fn(&Heard) -> bool) -> Heard {
+    until("what is to be heard", || {
+        let heard = chromium.evaluate(HEARD);
+        let number = |name: &str| heard[name].as_f64();
+        let [seconds, pitch] = [number("seconds")?, number("pitch")?];
+        let heard = Heard { seconds, pitch, loudest: number("loudest")?, silent: number("silent")? };
+        is_it(&heard).then_some(heard)
+    })
 }
 
 fn state(chromium: &mut Chromium, state: &str) {
@@ -173,6 +237,42 @@ fn answer(mut stream: &TcpStream, folder: &Path) -> std::io::Result<()> {
 /// Keeps a line, and then what the terminal says of the mouse (SGR, 1006).
 const LISTENER: &str = "head -n 1 > heard; stty raw -echo; printf '\\033[?1000h\\033[?1006h'; \
     touch listens; head -c 9 > clicked; exec cat";
+
+/// The button for sound.
+const BUTTON: &str = r"(() => {
+    const button = document.getElementById('sound');
+    return button && { hidden: button.hidden, pressed: button.ariaPressed };
+})()";
+
+/// Has what the page plays looked at, too.
+const LISTEN: &str = r"{
+    const { connect } = AudioNode.prototype;
+    AudioNode.prototype.connect = function (to, ...more) {
+        if (to === this.context.destination) {
+            const analyser = new AnalyserNode(this.context, { fftSize: 32768 });
+            window.heard = { context: this.context, analyser };
+            connect.call(this, analyser);
+        }
+        return connect.call(this, to, ...more);
+    };
+}";
+
+/// What it was for the last two thirds of a second.
+const HEARD: &str = r"(() => {
+    if (!window.heard) return null;
+    const { context, analyser } = window.heard;
+    const samples = new Float32Array(analyser.fftSize);
+    analyser.getFloatTimeDomainData(samples);
+    let [rises, loudest, silent, run] = [0, 0, 0, 0];
+    samples.forEach((sample, at) => {
+        rises += at > 0 && samples[at - 1] < 0 && sample >= 0;
+        loudest = Math.max(loudest, Math.abs(sample));
+        run = Math.abs(sample) < 0.001 ? run + 1 : 0;
+        silent = Math.max(silent, run / context.sampleRate);
+    });
+    const pitch = (rises * context.sampleRate) / samples.length;
+    return { seconds: context.currentTime, pitch, loudest, silent };
+})()";
 
 /// Where the window's canvas is on the page.
 const CORNER: &str = "document.querySelector('canvas').getBoundingClientRect().toJSON()";

@@ -110,7 +110,7 @@ impl Heard {
     }
 
     /// A program that plays a tone of 440 Hz for a minute.
-    fn tone(&self) -> Program {
+    pub(crate) fn tone(&self) -> Program {
         let words = ["-q", "-n", "-t", "pulseaudio", "default", "synth", "60", "sine", "440", "gain", "-6"];
         self.launch("sox").args(words).start()
     }

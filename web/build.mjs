@@ -6,7 +6,7 @@ import { build } from "esbuild";
 const [folder = "dist"] = process.argv.slice(2);
 await mkdir(folder, { recursive: true });
 await build({
-  entryPoints: { page: "src/main.ts", worker: "src/worker.ts" },
+  entryPoints: { page: "src/main.ts", worker: "src/worker.ts", loudspeaker: "src/loudspeaker.ts" },
   bundle: true,
   minify: true,
   format: "esm",

@@ -442,7 +442,30 @@ fn page() -> Seeds {
     let both = message(ToDisplay::Unit(Unit { state, children: vec![inside], ..shows(12, 3) }));
     let ends =
         [ask(20, 0, vec![]), ask(18, 0, vec![]), message(ToDisplay::Unit(unit(12, 4, UnitContent::None)))];
+    let sound = |track: u8| {
+        let packet = |number: u32| Packet {
+            track,
+            sequence: number,
+            capture: Position(u64::from(number) * 480),
+            flags: Flags { start: number == 0, idle: number == 30, ..Flags::default() },
+            payload: if number == 30 { vec![] } else { vec![number as u8; 480 * 4] },
+        };
+        let comes = |number: u32| {
+            let (which, bytes) = match number {
+                // One is lost, and comes again with the next.
+                5 => (16, wayferry_audio::datagram(&[])),
+                6 => (16, wayferry_audio::datagram(&[packet(6), packet(5)])),
+                _ => (15, packet(number).to_vec()),
+            };
+            let length = (bytes.len() as u16).to_le_bytes();
+            // It is decoded, the loudspeaker asks, and 20 ms pass.
+            [&[which][..], &length, &bytes, &[17, 60, 19, 8, 8, u8::from(number == 9), 3, 1]].concat()
+        };
+        [vec![14, track], (0..31).flat_map(comes).collect(), vec![18, 14, 0]].concat()
+    };
     vec![
+        ("opus", sound(1)),
+        ("samples", sound(2)),
         ("window", [&window[..], &first].concat()),
         ("child", [&window, &first, &child, &both, &update(18, 1), &update(12, 3), &[2][..]].concat()),
         ("waits", [&window[..], &child, &both, &ends.concat(), &[3, 60], &update(12, 3)[..]].concat()),

@@ -5,10 +5,15 @@
 //! chunk), 2 the page draws, 3 so much time passes (in 20 ms), 4 another program takes its number, 5 another page takes
 //! its place, as a display; and what the user of that does, each with the surface that it is about and two numbers: 6
 //! works in the window, 7 moves the pointer, 8 a button, 9 a wheel, 10 a key, 11 text, 12 another area, 13 all goes up.
+//! Of sound: 14 the page listens (a track; to none that is unknown), 15 a packet comes (two bytes length, the packet),
+//! 16 packets in a datagram (the same), 17 the browser has decoded so many frames, 18 it has failed to, 19 the
+//! loudspeaker asks (held, spare and missed frames, in 128ths).
 
 use bytes::Bytes;
+use wayferry_audio::{CHANNELS, Codec};
 use wayferry_message::WireId;
 use wayferry_page::{Area, Inside, Level, Node, Page, Role, Wheel, rgba};
+use wayferry_page_wasm::sound::{Ask, MAX_LEAD, Sound};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 
 use crate::Input;
@@ -26,8 +31,9 @@ pub fn run(data: &[u8]) {
     let mut input = Input(data);
     let (mut page, mut now) = (Page::new(Role::View), Time::ZERO);
     page.open(PROGRAM).expect("room");
+    let mut sound = Sound::default();
     while !input.is_empty() {
-        match input.u8() % 14 {
+        match input.u8() % 20 {
             0 => {
                 let length = input.u16().into();
                 page.on_message(now, PROGRAM, input.take(length));
@@ -43,6 +49,7 @@ pub fn run(data: &[u8]) {
                 page = Page::new(Role::Control);
                 page.open(PROGRAM).expect("room");
             }
+            which @ 14.. => hear(&mut sound, now, which, &mut input),
             which => use_it(&mut page, now, which, &mut input),
         }
         while page.poll_message().is_some() {}
@@ -52,6 +59,29 @@ pub fn run(data: &[u8]) {
     draw(&mut page);
     page.close(PROGRAM);
     assert_eq!(page.kept(), 0);
+}
+
+/// What comes of sound, and what a script does with it.
+fn hear(sound: &mut Sound, now: Time, which: u8, input: &mut Input<'_>) {
+    match which {
+        14 => sound.listen(Codec::of_track(input.u8())),
+        15 | 16 => {
+            let length = input.u16().into();
+            let bytes = input.take(length);
+            if which == 15 { sound.on_packet(now, bytes) } else { sound.on_datagram(now, bytes) }
+        }
+        17 => sound.decoder().decoded(&vec![0.5; usize::from(input.u8()) * 8 * CHANNELS]),
+        18 => sound.decoder().failed(),
+        _ => {
+            let [held, spare, missed] = [(); 3].map(|()| u32::from(input.u8()) * 128);
+            sound.ask(now, Ask { held, spare, missed, latency: std::time::Duration::ZERO });
+        }
+    }
+    while sound.poll_encoded().is_some() {}
+    if let Some(answer) = sound.answer(now) {
+        assert!(answer.len() <= MAX_LEAD * 480 * CHANNELS);
+        assert!(answer.iter().all(|sample| sample.abs() <= 1.0), "louder than anything");
+    }
 }
 
 /// What a script says of the user.

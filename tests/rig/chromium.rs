@@ -44,6 +44,13 @@ impl Chromium {
         chromium
     }
 
+    /// Opens another tab before the page.
+    pub(crate) fn cover(&mut self) {
+        let page = std::mem::take(&mut self.page);
+        self.call("Target.createTarget", &json!({ "url": "about:blank" }));
+        self.page = page;
+    }
+
     /// The value of an expression of JavaScript.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let params = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });

@@ -7,6 +7,7 @@
 import { Board, element } from "./board.js";
 import { showCursor } from "./cursor-style.js";
 import { Hands } from "./hands.js";
+import { Sound } from "./sound/sound.js";
 import { Tabs } from "./tabs.js";
 import type { Input, Link, News, Order } from "./talk.js";
 import { readLink } from "./ticket.js";
@@ -28,6 +29,7 @@ class Page {
   readonly #windows: Windows;
   readonly #tabs: Tabs;
   readonly #hands: Hands | undefined;
+  readonly #sound = new Sound(element("sound"), (order, moved) => this.#order(order, moved));
   #worker: Worker | undefined;
 
   constructor(link: Link) {
@@ -63,6 +65,7 @@ class Page {
   async begin(): Promise<void> {
     this.#worker?.terminate();
     this.#windows.clear();
+    this.#sound.offer(false);
     if (!isSecureContext) {
       return this.#board.setState("insecure");
     }
@@ -105,7 +108,13 @@ class Page {
     switch (news.kind) {
       case "state":
         this.#board.setState(news.state);
+        if (this.#board.state !== "shown") {
+          this.#sound.offer(false);
+        }
         this.#settle();
+        break;
+      case "sound":
+        this.#sound.offer(true);
         break;
       case "not shown":
         this.#board.say(`A program cannot be shown any more: ${news.why}.`);
@@ -124,6 +133,7 @@ class Page {
         break;
       case "figures":
         this.#board.setRoundTrip(news.rtt);
+        this.#sound.measure();
         break;
       case "cursor":
         showCursor(element("windows"), news.cursor);

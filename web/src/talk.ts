@@ -31,6 +31,10 @@ export type Order =
   | { readonly kind: "begin"; readonly module: ArrayBuffer; readonly link: Link }
   | { readonly kind: "canvas"; readonly key: string; readonly canvas: OffscreenCanvas }
   | { readonly kind: "input"; readonly input: Input }
+  /** The loudspeaker behind this port plays the session's sound; or there is none. */
+  | { readonly kind: "listen"; readonly port: MessagePort | undefined }
+  /** Milliseconds until what it plays is heard. */
+  | { readonly kind: "latency"; readonly latency: number }
   | { readonly kind: "leave" };
 
 /** What the page's address says. */
@@ -80,6 +84,8 @@ export type Input =
 /** To the page. */
 export type News =
   | { readonly kind: "state"; readonly state: State }
+  /** The session has sound that may be heard. */
+  | { readonly kind: "sound" }
   /** A program is not shown any more. */
   | { readonly kind: "not shown"; readonly why: string }
   | { readonly kind: "window"; readonly key: string; readonly look: Look }

@@ -38,6 +38,7 @@ async function toggleFull(root: HTMLElement, locks: boolean): Promise<void> {
   }
 }
 
-function press(button: HTMLElement, isPressed: boolean): void {
+/** Says that it is on, or off. */
+export function press(button: HTMLElement, isPressed: boolean): void {
   button.setAttribute("aria-pressed", `${isPressed}`);
 }

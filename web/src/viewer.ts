@@ -4,6 +4,7 @@
  * It decides nothing. Invariant: what it gives is a copy, good for as long as it is held.
  */
 
+import type { Ask } from "./sound/store.js";
 import type { Input } from "./talk.js";
 
 /** What the module exports. */
@@ -54,6 +55,13 @@ interface Exports {
   focus_window(now: number, program: number, low: number, high: number): void;
   close_window(now: number, program: number, low: number, high: number): void;
   cursor(): number;
+  may_sound(): number;
+  listen(now: number, codec: number): void;
+  poll_encoded(): number;
+  decoded(): void;
+  undecoded(): void;
+  ask_sound(now: number, held: number, spare: number, missed: number, latency: number): void;
+  answer_sound(now: number): number;
 }
 
 /** What is to be done with the link. */
@@ -305,6 +313,42 @@ export class Viewer {
       default:
         return { kind: "default" };
     }
+  }
+
+  /** Whether the session has sound that may be heard. */
+  maySound(): boolean {
+    return this.#exports.may_sound() !== 0;
+  }
+
+  /** Sound is wanted not at all (0), in Opus (1), or as samples (2). */
+  listen(codec: number): void {
+    this.#exports.listen(this.#now(), codec);
+  }
+
+  /** What is to be decoded next. */
+  pollEncoded(): Bytes | undefined {
+    return this.#exports.poll_encoded() === 0 ? undefined : this.#take();
+  }
+
+  /** The next of that was decoded: the samples of the left channel, then as many of the right. */
+  decoded(samples: Float32Array): void {
+    this.#put(new Uint8Array(samples.buffer));
+    this.#exports.decoded();
+  }
+
+  /** What was to be decoded will not be. */
+  undecoded(): void {
+    this.#exports.undecoded();
+  }
+
+  /** The loudspeaker asks for sound, which is heard so many milliseconds after it was played. */
+  askSound({ held, spare, missed }: Ask, latency: number): void {
+    this.#exports.ask_sound(this.#now(), held, spare, missed, latency);
+  }
+
+  /** The answer: a sample of the left and one of the right by turns. */
+  answerSound(): Float32Array<ArrayBuffer> | undefined {
+    return this.#exports.answer_sound(this.#now()) === 0 ? undefined : new Float32Array(this.#take().buffer);
   }
 
   #now(): number {

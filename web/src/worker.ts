@@ -7,6 +7,7 @@
 import { Carrier, raise, type Transport } from "./carrier.js";
 import { CursorTeller } from "./cursor.js";
 import { Painter } from "./painter.js";
+import { Hearing } from "./sound/hearing.js";
 import type { Input, Link, News, Order, State } from "./talk.js";
 import { readTicket, type Ticket } from "./ticket.js";
 import { Viewer } from "./viewer.js";
@@ -38,6 +39,14 @@ scope.onmessage = ({ data }) => {
         scope.postMessage({ kind: "taken" });
       }
       running?.input(data.input);
+      break;
+    case "listen":
+      running?.hearing.listen(data.port).catch(raise);
+      break;
+    case "latency":
+      if (running !== undefined) {
+        running.hearing.latency = data.latency;
+      }
       break;
     case "leave":
       running?.leave();
@@ -81,6 +90,7 @@ async function connect(ticket: Ticket): Promise<WebTransport | undefined> {
 
 /** A session that has begun. */
 class Running {
+  readonly hearing: Hearing;
   readonly #viewer: Viewer;
   readonly #transport: WebTransport;
   readonly #carrier: Carrier;
@@ -94,6 +104,7 @@ class Running {
   constructor(viewer: Viewer, transport: WebTransport, ticket: Ticket, control: boolean) {
     this.#viewer = viewer;
     this.#transport = transport;
+    this.hearing = new Hearing(viewer, () => this.#soon());
     viewer.begin(ticket.secret, control);
     for (const input of control ? standing.values() : []) {
       viewer.input(input);
@@ -138,11 +149,15 @@ class Running {
 
   #turn(): void {
     this.#isDue = false;
+    this.hearing.pump();
     this.#carrier.pump();
     for (let notice = this.#viewer.pollNotice(); notice !== undefined; notice = this.#viewer.pollNotice()) {
       switch (notice.kind) {
         case "welcome":
           tell("shown");
+          if (this.#viewer.maySound()) {
+            scope.postMessage({ kind: "sound" });
+          }
           this.#measure();
           break;
         case "not shown":

@@ -84,6 +84,11 @@ impl Buffer {
         self.packets.first_key_value().map(|(_, packet)| packet)
     }
 
+    /// Those that wait, in their order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.packets.values()
+    }
+
     /// Takes the first packet out. A packet that is missing before it will be late.
     pub(crate) fn pop(&mut self) -> Option<Packet> {
         let (sequence, packet) = self.packets.pop_first()?;

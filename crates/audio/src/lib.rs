@@ -14,8 +14,11 @@
 //! played unchanged.
 
 mod buffer;
+mod codec;
 mod conceal;
+mod elsewhere;
 mod error;
+mod flow;
 mod gate;
 mod jitter;
 #[cfg(feature = "opus")]
@@ -28,8 +31,11 @@ mod sender;
 mod splice;
 
 pub use buffer::{Drop, MAX_AHEAD};
+pub use codec::Codec;
 pub use conceal::Decoder;
+pub use elsewhere::Elsewhere;
 pub use error::Error;
+pub use flow::{Ear, Flow};
 pub use gate::{Gate, Turn};
 pub use jitter::{Jitter, TARGET_MAX};
 #[cfg(feature = "opus")]

@@ -23,6 +23,14 @@ impl Pcm {
     pub fn new() -> Self {
         Self::default()
     }
+
+    /// Samples were played that something else has decoded: what is made up next goes on from them.
+    pub(crate) fn remember(&mut self, samples: &[f32]) {
+        self.repeating = None;
+        self.history.extend_from_slice(samples);
+        let beyond = self.history.len().saturating_sub(HISTORY * CHANNELS);
+        self.history.drain(..beyond);
+    }
 }
 
 impl Decoder for Pcm {
@@ -33,10 +41,7 @@ impl Decoder for Pcm {
         }
         let begin = samples.len();
         samples.extend(payload.as_chunks::<2>().0.iter().map(|bytes| from_i16(i16::from_le_bytes(*bytes))));
-        self.repeating = None;
-        self.history.extend_from_slice(&samples[begin..]);
-        let beyond = self.history.len().saturating_sub(HISTORY * CHANNELS);
-        self.history.drain(..beyond);
+        self.remember(&samples[begin..]);
         Ok(())
     }
 

@@ -143,6 +143,20 @@ impl<D: Decoder> Player<D> {
         playing.then(|| Position(self.tape.position().max(0).unsigned_abs()))
     }
 
+    /// The packets that wait to be decoded, in their order.
+    pub fn waiting(&self) -> impl Iterator<Item = &Packet> {
+        self.buffer.iter()
+    }
+
+    pub(crate) fn decoder(&self) -> &D {
+        &self.decoder
+    }
+
+    /// What decodes them.
+    pub fn decoder_mut(&mut self) -> &mut D {
+        &mut self.decoder
+    }
+
     /// Whether the next buffers will be silent until another packet comes: the device may be released.
     pub fn is_idle(&self) -> bool {
         self.phase == Phase::Silent && self.buffer.len() == 0

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use bytes::Bytes;
+use wayferry_audio::Codec;
 use wayferry_page::{Area, Cursor, Damage, Level, Page, Role, Wheel, rgba};
 use wayferry_pixels::Rect;
 use wayferry_proto::{
@@ -15,6 +16,7 @@ use wayferry_proto::{
 };
 
 use crate::drawing::{Drawing, whole};
+use crate::sound::Ask;
 use crate::viewer::{Notice, Over, Viewer};
 
 #[derive(Default)]
@@ -410,6 +412,66 @@ extern "C" fn cursor() -> u32 {
                 3
             }
         }
+    })
+}
+
+/// Whether the session has sound that may be heard.
+#[unsafe(no_mangle)]
+extern "C" fn may_sound() -> u32 {
+    viewing(|viewer, _, _| viewer.may_sound().into())
+}
+
+/// How the page wants to hear it: 0 not at all, 1 in Opus, 2 as samples.
+#[unsafe(no_mangle)]
+extern "C" fn listen(now: f64, codec: u32) {
+    let codec = u8::try_from(codec).ok().and_then(Codec::of_track);
+    viewing(|viewer, _, _| viewer.listen(time(now), codec));
+}
+
+/// Gives 1 if there is a packet of Opus to decode: it is at [`out`].
+#[unsafe(no_mangle)]
+extern "C" fn poll_encoded() -> u32 {
+    viewing(|viewer, _, out| {
+        *out = viewer.sound().poll_encoded().unwrap_or_default();
+        (!out.is_empty()).into()
+    })
+}
+
+/// The next of them was decoded: 32-bit samples of the left channel, and then as many of the right.
+#[unsafe(no_mangle)]
+extern "C" fn decoded() {
+    viewing(|viewer, input, _| {
+        let (left, right) = input.split_at(input.len() / 2);
+        let each =
+            |bytes: &[u8]| bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        let (left, right): (Vec<f32>, Vec<f32>) = (each(left), each(right));
+        let both: Vec<f32> = left.iter().zip(&right).flat_map(|(left, right)| [*left, *right]).collect();
+        viewer.sound().decoder().decoded(&both);
+    });
+}
+
+/// What was to be decoded will not be: there is another decoder from now on, or none.
+#[unsafe(no_mangle)]
+extern "C" fn undecoded() {
+    viewing(|viewer, _, _| viewer.sound().decoder().failed());
+}
+
+/// The page's loudspeaker asks for sound: it has so many frames, had so many at the least since it asked last, did not
+/// have so many when it should have played them, and plays them so many milliseconds before they are heard.
+#[unsafe(no_mangle)]
+extern "C" fn ask_sound(now: f64, held: u32, spare: u32, missed: u32, latency: f64) {
+    let latency = time(latency).since_start();
+    viewing(|viewer, _, _| viewer.sound().ask(time(now), Ask { held, spare, missed, latency }));
+}
+
+/// Gives 1 if there is an answer, at [`out`]: 32-bit samples of the left and the right channel by turns.
+#[unsafe(no_mangle)]
+extern "C" fn answer_sound(now: f64) -> u32 {
+    viewing(|viewer, _, out| {
+        let answer = viewer.sound().answer(time(now));
+        out.clear();
+        out.extend(answer.iter().flatten().flat_map(|sample| sample.to_le_bytes()));
+        answer.is_some().into()
     })
 }
 

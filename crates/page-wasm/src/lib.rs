@@ -1,8 +1,9 @@
 //! A session and what it shows, for the script of a page.
 //!
-//! `Viewer` joins the display side of a session with a [`Page`](wayferry_page::Page): the script hands it what its
-//! WebTransport has received, and the time, and gets what is to be sent and what is to be painted. In a browser the
-//! functions of `export` say the same with numbers and bytes alone. It knows no sockets, no clock and no canvas.
+//! `Viewer` joins the display side of a session with a [`Page`](wayferry_page::Page) and a player of its sound: the
+//! script hands it what its WebTransport has received, and the time, and gets what is to be sent, painted and played.
+//! In a browser the functions of `export` say the same with numbers and bytes alone. It knows no sockets, no clock and
+//! no canvas.
 //!
 //! Invariant: no input of the other side makes it panic, or keep more than the session, the page and
 //! [`MAX_UNSENT`](viewer::MAX_UNSENT) let it.
@@ -10,4 +11,5 @@
 pub mod drawing;
 #[cfg(target_arch = "wasm32")]
 mod export;
+pub mod sound;
 pub mod viewer;

@@ -4,12 +4,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use wayferry_audio::Codec;
 use wayferry_page::{Page, Role};
 use wayferry_proto::{
     Arrival, Capabilities, ChannelId, CloseReason, ClosedBy, Config, ConnectionId, Control, Event, Header,
     HostTime, Limits, LinkState, MAX_ROW_DATAGRAM, RemoteChannelId, Secret, Session, SessionId, Side, Time,
     Transmit,
 };
+
+use crate::sound::Sound;
 
 /// Bytes that may wait to be sent: an app side that does not read is given up.
 pub const MAX_UNSENT: usize = 4 << 20;
@@ -69,6 +72,9 @@ pub enum Over {
 pub struct Viewer {
     session: Session,
     page: Page,
+    sound: Sound,
+    /// When the app side is to hear how sound fares.
+    sound_due: Option<Time>,
     channels: BTreeMap<ConnectionId, (ChannelId, RemoteChannelId)>,
     notices: VecDeque<Notice>,
     role: Role,
@@ -84,13 +90,13 @@ impl Viewer {
     pub fn new(role: Role, session: SessionId, secret: Secret, start: Time, origin: HostTime) -> Self {
         let capabilities = match role {
             Role::View => Capabilities::VIEW,
-            Role::Control => Capabilities::default(),
+            Role::Control => Capabilities::NONE,
         };
         let config = Config {
             session,
             secret: Some(secret),
             software: format!("wayferry {} in a browser", env!("CARGO_PKG_VERSION")),
-            capabilities: capabilities.with(Capabilities::DATAGRAM_REPAIR),
+            capabilities: capabilities.with(Capabilities::DATAGRAM_REPAIR).with(Capabilities::SOUND),
             limits: LIMITS,
             start,
             clock_origin: origin,
@@ -99,6 +105,8 @@ impl Viewer {
         let mut viewer = Self {
             session: Session::new(config),
             page: Page::new(role),
+            sound: Sound::default(),
+            sound_due: None,
             channels: BTreeMap::new(),
             notices: VecDeque::new(),
             role,
@@ -140,7 +148,7 @@ impl Viewer {
 
     /// When [`Self::on_timeout`] is to be called.
     pub fn next_timeout(&self) -> Option<Time> {
-        [self.session.next_timeout(), self.page.next_timeout()].into_iter().flatten().min()
+        [self.session.next_timeout(), self.page.next_timeout(), self.sound_due].into_iter().flatten().min()
     }
 
     /// Leaves the session.
@@ -162,6 +170,22 @@ impl Viewer {
     /// What is to be seen.
     pub fn page(&mut self) -> &mut Page {
         &mut self.page
+    }
+
+    /// Whether sound of the session can be heard.
+    pub fn may_sound(&self) -> bool {
+        self.session.may_sound()
+    }
+
+    /// What is to be heard.
+    pub fn sound(&mut self) -> &mut Sound {
+        &mut self.sound
+    }
+
+    /// The page listens to the session's sound, and wants it in this codec; or it does not.
+    pub fn listen(&mut self, now: Time, wanted: Option<Codec>) {
+        self.sound.listen(wanted);
+        self.go_on(now);
     }
 
     /// Tells the page what the user does.
@@ -192,6 +216,7 @@ impl Viewer {
             self.welcome();
         }
         self.say();
+        self.sound_due = self.sound.tell(now, &mut self.session);
         while let Some(ended) = self.page.poll_ended() {
             if let Some((channel, from)) = self.channels.remove(&ended.connection) {
                 self.session.finish(channel);
@@ -228,11 +253,14 @@ impl Viewer {
             Event::Opened { channel, header: Header::Wayland { connection } } => {
                 self.open(connection, channel)
             }
-            // Nothing else is a view's.
+            Event::Opened { header: Header::Sound, .. } => {}
+            // Nothing else is a page's.
             Event::Opened { channel, .. } => self.session.stop(channel, STOP_UNKNOWN),
             Event::Message { header: Header::Wayland { connection }, bytes, .. } => {
                 self.page.on_message(now, connection, &bytes);
             }
+            Event::Sound { bytes } => self.sound.on_packet(now, &bytes),
+            Event::Datagram { bytes } => self.sound.on_datagram(now, &bytes),
             Event::Update { header, chunks } => self.page.on_update(now, &header, chunks),
             Event::Finished { header: Header::Wayland { connection }, .. }
             | Event::Reset { header: Header::Wayland { connection }, .. } => self.close(connection),

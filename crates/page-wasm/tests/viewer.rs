@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use wayferry_audio::{Codec, Packet, Position, datagram};
 use wayferry_message::snapshot::Snapshot;
 use wayferry_message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
 use wayferry_page::{Area, Page, Role};
@@ -260,6 +261,56 @@ fn who_was_let_in_hears_that_the_link_was_taken_back_and_nobody_else() {
     pair.host.close(CloseReason::BadSecret);
     pair.settle();
     assert_eq!(pair.notices, [Notice::Over(Over::Refused)]);
+}
+
+#[test]
+fn sound_is_asked_for_while_the_page_listens_and_comes_on_streams_and_in_datagrams() {
+    let listens = |pair: &mut Pair| {
+        let heard = std::mem::take(&mut pair.heard);
+        let tracks = heard.into_iter().filter_map(|event| match event {
+            Event::Control(Control::Listen(listen)) => Some(listen.track),
+            _ => None,
+        });
+        tracks.collect::<Vec<_>>()
+    };
+    let deaf = Pair::new(viewer(), host());
+    assert!(!deaf.viewer.may_sound(), "the session does not share its sound");
+    let config = Config {
+        session: SessionId([1; 16]),
+        accepted_secrets: vec![secret()],
+        capabilities: Capabilities::VIEW.with(Capabilities::SOUND),
+        ..Config::new(Side::App)
+    };
+    let mut pair = Pair::new(viewer(), Session::new(config));
+    assert!(pair.viewer.may_sound());
+    assert_eq!(listens(&mut pair), [0; 0], "nobody listens yet");
+    let packet = |sequence: u32| Packet {
+        track: 1,
+        sequence,
+        capture: Position(u64::from(sequence) * 480),
+        payload: vec![sequence as u8; 4],
+        ..Packet::default()
+    };
+    let send = |pair: &mut Pair, sequence| {
+        let channel = pair.host.open(Header::Sound);
+        pair.host.send_sound(channel, &packet(sequence).to_vec()).expect("it is short");
+        pair.host.send_datagram(&datagram(&[packet(sequence), packet(sequence + 1)]));
+        pair.settle();
+    };
+    send(&mut pair, 0);
+    assert_eq!(pair.viewer.sound().poll_encoded(), None, "it was not asked for");
+    pair.viewer.listen(Time::ZERO, Some(Codec::Opus));
+    pair.settle();
+    assert_eq!(listens(&mut pair), [1]);
+    send(&mut pair, 2);
+    let payloads: Vec<_> = std::iter::from_fn(|| pair.viewer.sound().poll_encoded()).collect();
+    assert_eq!(payloads, [[2; 4], [3; 4]]);
+    assert!(!pair.heard.iter().any(|event| matches!(event, Event::Stopped { .. })), "no stream is refused");
+    pair.viewer.listen(Time::ZERO, None);
+    pair.settle();
+    pair.viewer.listen(Time::ZERO, Some(Codec::Pcm));
+    pair.settle();
+    assert_eq!(listens(&mut pair), [0, 2]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use wayferry_audio::{Figures, Packet};
+use wayferry_audio::{Ear, Figures, Packet};
 use wayferry_proto::Time;
 
 use crate::Codec;
@@ -119,6 +119,17 @@ impl AsFd for Capture {
     /// Readable while there may be something captured, or whether a program records has changed.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.outbox.as_fd()
+    }
+}
+
+/// Of the display's microphone: programs record it.
+impl Ear for Capture {
+    fn begin(&mut self, codec: Codec) {
+        self.begin_spoken(codec);
+    }
+
+    fn packet(&mut self, arrived: Time, packet: Packet) {
+        self.spoken(arrived, packet);
     }
 }
 

@@ -17,4 +17,5 @@ pub use capture::{Capture, Door};
 pub use link::{Surroundings, find_server};
 pub use microphone::{Heeding, Microphone};
 pub use outbox::{Captured, Content, Wanted};
-pub use playback::{Codec, DeviceState, Heard, Notice, Output, Playback, Report, Watcher};
+pub use playback::{DeviceState, Heard, Notice, Output, Playback, Report, Watcher};
+pub use wayferry_audio::Codec;

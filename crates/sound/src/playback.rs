@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use wayferry_audio::Packet;
+use wayferry_audio::{Codec, Ear, Packet};
 use wayferry_proto::Time;
 
 pub use report::{DeviceState, Heard, Report};
@@ -51,15 +51,6 @@ pub enum Output {
     /// In a file of 16-bit samples, with a header if its name ends in `.wav`. It contains what was played, at the pace
     /// of the caller's clock, without the silence between sounds.
     File(PathBuf),
-}
-
-/// A codec of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Codec {
-    /// RFC 6716.
-    Opus,
-    /// 16-bit samples.
-    Pcm,
 }
 
 /// What the user should know. Each change is told once.
@@ -154,6 +145,16 @@ impl Playback {
     /// The next notice, if one waits.
     pub fn poll_notice(&self) -> Option<Notice> {
         self.shared.take_notice()
+    }
+}
+
+impl Ear for Playback {
+    fn begin(&mut self, codec: Codec) {
+        Self::begin(self, codec);
+    }
+
+    fn packet(&mut self, arrived: Time, packet: Packet) {
+        Self::packet(self, arrived, packet);
     }
 }
 

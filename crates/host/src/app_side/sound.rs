@@ -71,7 +71,7 @@ impl Sound {
     pub(super) fn on_packet(&mut self, now: Time, bytes: &[u8]) {
         let Self { server, microphone, .. } = self;
         if let Some(flow) = microphone.as_mut().filter(|_| server.capture.recorded().0) {
-            flow.on_packet(now, bytes, &server.capture);
+            flow.on_packet(now, bytes, &mut server.capture);
         }
     }
 
@@ -79,7 +79,7 @@ impl Sound {
     pub(super) fn on_datagram(&mut self, now: Time, bytes: &[u8]) {
         let Self { server, microphone, .. } = self;
         if let Some(flow) = microphone.as_mut().filter(|_| server.capture.recorded().0) {
-            flow.on_datagram(now, bytes, &server.capture);
+            flow.on_datagram(now, bytes, &mut server.capture);
         }
     }
 

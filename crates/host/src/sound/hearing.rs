@@ -11,8 +11,7 @@ use wayferry_audio::{Packet, Packets};
 use wayferry_proto::Time;
 use wayferry_sound::{DeviceState, Heard, Notice, Output, Playback, Report, Watcher};
 
-use super::flow::Flow;
-use super::{Audio, codec_name};
+use super::{Audio, Flow, codec_name};
 use crate::clock::Clock;
 use crate::edge::part::{Hub, Part};
 use crate::edge::wait::{Interests, Ready};
@@ -69,7 +68,7 @@ impl Hearing {
         if let (Some(listening), Ok(packet)) = (&mut self.listening, Packet::parse(bytes)) {
             listening(now, packet.sequence, captured(&packet));
         }
-        self.flow.on_packet(now, bytes, &self.playback);
+        self.flow.on_packet(now, bytes, &mut self.playback);
     }
 
     /// Packets came in a datagram.
@@ -78,7 +77,7 @@ impl Hearing {
             let packets = Packets::new(bytes).flatten();
             packets.for_each(|packet| listening(now, packet.sequence, captured(&packet)));
         }
-        self.flow.on_datagram(now, bytes, &self.playback);
+        self.flow.on_datagram(now, bytes, &mut self.playback);
     }
 
     /// What is heard next.

@@ -1,11 +1,10 @@
 //! Sound in a session: what is captured on one side is heard on the other.
 //!
-//! `Sending` takes a capture's frames to one receiver, `Flow` takes what arrives to what plays it; [`Hearing`] does
-//! that at the desk, [`Speaking`] sends its microphone. All are cheap, and belong to the run loop. The work is done by
-//! the threads of `wayferry-sound`. It decides nothing about how frames cross the link, or when they are heard:
-//! `wayferry-audio` does. Invariant: nothing is sent that was not asked for.
+//! `Sending` takes a capture's frames to one receiver, [`Flow`](wayferry_audio::Flow) takes what arrives to what plays
+//! it; [`Hearing`] does that at the desk, [`Speaking`] sends its microphone. All are cheap, and belong to the run loop.
+//! The work is done by the threads of `wayferry-sound`. It decides nothing about how frames cross the link, or when
+//! they are heard: `wayferry-audio` does. Invariant: nothing is sent that was not asked for.
 
-mod flow;
 mod hearing;
 mod sending;
 mod server;
@@ -15,11 +14,11 @@ use std::str::FromStr;
 
 use wayferry_sound::Codec;
 
-pub(crate) use flow::Flow;
 pub use hearing::{Hearing, Listening};
 pub(crate) use sending::Sending;
 pub use server::SoundServer;
 pub use speaking::Speaking;
+pub(crate) use wayferry_audio::Flow;
 pub use wayferry_audio::Mode;
 pub use wayferry_sound::{Output, Surroundings, Watcher, find_server};
 
@@ -66,18 +65,6 @@ impl FromStr for Audio {
             _ => Err("expected auto, off, pcm, or bits in a second from 16k to 510k".into()),
         }
     }
-}
-
-/// The number on the wire of the flow in this codec (docs/wire.md, section 13).
-fn track_of(codec: Codec) -> u8 {
-    match codec {
-        Codec::Opus => 1,
-        Codec::Pcm => 2,
-    }
-}
-
-fn codec_of(track: u8) -> Option<Codec> {
-    [Codec::Opus, Codec::Pcm].into_iter().find(|codec| track_of(*codec) == track)
 }
 
 /// As users are told.

@@ -10,7 +10,7 @@ use wayferry_audio::{self as audio, FrameSize, Mode, Outgoing, Sender, TARGET_MA
 use wayferry_proto::{ChannelId, Header, LinkState, Listen, STREAM_CANCELLED, Session, Time};
 use wayferry_sound::{Captured, Codec, Content, Wanted};
 
-use super::{MAX_RATE, MIN_RATE, codec_name, codec_of, track_of};
+use super::{MAX_RATE, MIN_RATE, codec_name};
 use crate::clock::earlier;
 
 /// See the module.
@@ -34,7 +34,7 @@ impl Sending {
 
     /// The receiver has said what it wants, or how it fares.
     pub(crate) fn on_listen(&mut self, listen: Listen, session: &mut Session) {
-        if codec_of(listen.track).is_none() {
+        if Codec::of_track(listen.track).is_none() {
             self.reset_all(session);
             return self.forget();
         }
@@ -55,7 +55,7 @@ impl Sending {
     pub(crate) fn wanted(&mut self, rtt: Duration) -> Option<Wanted> {
         let Listen { track, rate, .. } = self.listen?;
         let frame = self.sender.as_mut().map_or(FrameSize::default(), |(_, sender)| sender.frame_size(rtt));
-        Some(Wanted { codec: codec_of(track)?, rate, frame })
+        Some(Wanted { codec: Codec::of_track(track)?, rate, frame })
     }
 
     /// How long it takes from the arrival of sound until it is heard there.
@@ -85,7 +85,7 @@ impl Sending {
         }
         if self.sender.as_ref().is_none_or(|(codec, _)| *codec != captured.codec) {
             self.reset_all(session);
-            self.sender = Some((captured.codec, Sender::new(track_of(captured.codec), self.mode)));
+            self.sender = Some((captured.codec, Sender::new(captured.codec.track(), self.mode)));
         }
         let link = self.link(session, link);
         let Some((_, sender)) = &mut self.sender else { return };

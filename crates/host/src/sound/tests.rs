@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use wayferry_audio::{Figures, Mode, Packet, Packets, Position};
+use wayferry_audio::{Ear, Figures, Mode, Packet, Packets, Position};
 use wayferry_proto::{
     Arrival, Capabilities, CloseReason, Config, Control, Event, LinkState, Listen, Session, Side, StreamId,
     Time, Transmit,
 };
 use wayferry_sound::{Captured, Codec, Content};
 
-use super::flow::Ear;
 use super::{Audio, Flow, Hearing, Output, Sending};
 use crate::clock::Clock;
 
@@ -266,9 +265,9 @@ fn a_display_is_told_when_a_program_records_and_once_when_none_does() {
 struct Deaf;
 
 impl Ear for Deaf {
-    fn begin(&self, _codec: Codec) {}
+    fn begin(&mut self, _codec: Codec) {}
 
-    fn packet(&self, _arrived: Time, _packet: Packet) {}
+    fn packet(&mut self, _arrived: Time, _packet: Packet) {}
 }
 
 /// A run loop that is to wait until a time that is past does not wait at all.
@@ -282,7 +281,7 @@ fn regression_the_run_loop_spins_when_a_program_stops_recording() {
     };
     flow.tell(Time::ZERO, &mut pair.app, &Figures::default());
     let packet = Packet { track: 1, payload: vec![0; 40], ..Packet::default() };
-    flow.on_packet(Time::from_millis(900), &packet.to_vec(), &Deaf);
+    flow.on_packet(Time::from_millis(900), &packet.to_vec(), &mut Deaf);
     assert_eq!(tell(1000, &mut flow, &mut pair.app), None);
     assert_eq!(tell(2500, &mut flow, &mut pair.app), None, "nothing is to be told");
 }
@@ -292,7 +291,7 @@ fn regression_the_run_loop_spins_while_a_session_closes() {
     let (mut pair, mut flow) = (Pair::new(), Flow::new((Codec::Opus, 96_000)));
     flow.tell(Time::ZERO, &mut pair.app, &Figures::default());
     let packet = Packet { track: 1, payload: vec![0; 40], ..Packet::default() };
-    flow.on_packet(Time::from_millis(900), &packet.to_vec(), &Deaf);
+    flow.on_packet(Time::from_millis(900), &packet.to_vec(), &mut Deaf);
     pair.app.close(CloseReason::Done);
     let now = Time::from_millis(1500);
     flow.tell(now, &mut pair.app, &Figures::default());

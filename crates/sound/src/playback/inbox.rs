@@ -13,7 +13,8 @@ use rustix::event::{EventfdFlags, eventfd};
 use wayferry_audio::Packet;
 use wayferry_proto::Time;
 
-use super::{Codec, Notice, Report};
+use super::{Notice, Report};
+use crate::Codec;
 
 /// What the caller wants.
 #[derive(Debug)]

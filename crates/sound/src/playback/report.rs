@@ -3,7 +3,7 @@
 use wayferry_audio::{Figures, Position};
 use wayferry_proto::Time;
 
-use super::Codec;
+use crate::Codec;
 
 /// A snapshot; see the fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -13,7 +13,7 @@ use pulseaudio::protocol::{
 use wayferry_audio::{Flags, Packet, Position};
 
 use super::*;
-use crate::playback::Codec;
+use crate::Codec;
 
 /// A server with a device that plays 10 ms every 10 ms.
 #[derive(Default)]

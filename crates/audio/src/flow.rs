@@ -4,24 +4,24 @@
 
 use std::time::Duration;
 
-use wayferry_audio::{Figures, Packet, Packets};
 use wayferry_proto::{Listen, Session, Time};
-use wayferry_sound::{Capture, Codec, Playback};
 
-use super::{codec_of, track_of};
+use crate::codec::Codec;
+use crate::packet::{Packet, Packets};
+use crate::player::Figures;
 
 /// What plays a flow.
-pub(crate) trait Ear {
+pub trait Ear {
     /// Another flow begins, with an empty player.
-    fn begin(&self, codec: Codec);
+    fn begin(&mut self, codec: Codec);
 
     /// A packet of it arrived.
-    fn packet(&self, arrived: Time, packet: Packet);
+    fn packet(&mut self, arrived: Time, packet: Packet);
 }
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Flow {
+pub struct Flow {
     /// What is asked for, and its rate.
     wanted: (Codec, u32),
     /// What comes, and since when it is not what is asked for, or is again.
@@ -37,32 +37,32 @@ pub(crate) struct Flow {
 
 impl Flow {
     /// Asked for in this codec, at this rate, and not begun.
-    pub(crate) fn new(wanted: (Codec, u32)) -> Self {
+    pub fn new(wanted: (Codec, u32)) -> Self {
         Self { wanted, codec: wanted.0, began: None, told: None, heard: None, refused: 0 }
     }
 
     /// What comes.
-    pub(crate) fn codec(&self) -> Codec {
+    pub fn codec(&self) -> Codec {
         self.codec
     }
 
     /// Bits in a second that are asked for, if the codec has a choice.
-    pub(crate) fn rate(&self) -> Option<u32> {
+    pub fn rate(&self) -> Option<u32> {
         (self.codec == Codec::Opus).then_some(self.wanted.1)
     }
 
     /// Packets that were none.
-    pub(crate) fn refused(&self) -> u64 {
+    pub fn refused(&self) -> u64 {
         self.refused
     }
 
     /// Another carrier: the sender knows nothing of what it was told.
-    pub(crate) fn tell_again(&mut self) {
+    pub fn tell_again(&mut self) {
         self.told = None;
     }
 
     /// A packet came on a stream.
-    pub(crate) fn on_packet(&mut self, now: Time, bytes: &[u8], ear: &impl Ear) {
+    pub fn on_packet(&mut self, now: Time, bytes: &[u8], ear: &mut impl Ear) {
         match Packet::parse(bytes) {
             Ok(packet) => self.take(now, packet, ear),
             Err(_) => self.refused += 1,
@@ -70,7 +70,7 @@ impl Flow {
     }
 
     /// Packets came in a datagram.
-    pub(crate) fn on_datagram(&mut self, now: Time, bytes: &[u8], ear: &impl Ear) {
+    pub fn on_datagram(&mut self, now: Time, bytes: &[u8], ear: &mut impl Ear) {
         for packet in Packets::new(bytes) {
             match packet {
                 Ok(packet) => self.take(now, packet, ear),
@@ -80,8 +80,8 @@ impl Flow {
     }
 
     /// What is sent need not be what was asked for: a viewer hears what is captured for the display.
-    fn take(&mut self, now: Time, packet: Packet, ear: &impl Ear) {
-        let Some(codec) = codec_of(packet.track) else {
+    fn take(&mut self, now: Time, packet: Packet, ear: &mut impl Ear) {
+        let Some(codec) = Codec::of_track(packet.track) else {
             self.refused += 1;
             return;
         };
@@ -99,10 +99,10 @@ impl Flow {
     }
 
     /// Tells the sender how it fares, if that is due.
-    pub(crate) fn tell(&mut self, now: Time, session: &mut Session, figures: &Figures) {
+    pub fn tell(&mut self, now: Time, session: &mut Session, figures: &Figures) {
         let milliseconds = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
         let listen = Listen {
-            track: track_of(self.wanted.0),
+            track: self.wanted.0.track(),
             rate: self.wanted.1,
             target: milliseconds(figures.target),
             delay: milliseconds(figures.latency),
@@ -119,7 +119,7 @@ impl Flow {
     }
 
     /// Tells the sender that nothing is wanted any more, if it was told otherwise.
-    pub(crate) fn tell_nothing(&mut self, now: Time, session: &mut Session) {
+    pub fn tell_nothing(&mut self, now: Time, session: &mut Session) {
         let nothing = Listen { track: 0, rate: 0, target: 0, delay: 0 };
         let asked = self.told.is_some_and(|(_, told)| told.track != 0);
         if asked && session.listen(nothing) {
@@ -128,34 +128,13 @@ impl Flow {
     }
 
     /// When the sender is to be told again.
-    pub(crate) fn next_timeout(&self, now: Time) -> Option<Time> {
+    pub fn next_timeout(&self, now: Time) -> Option<Time> {
         self.told.filter(|(_, told)| told.track != 0 && self.is_busy(now)).map(|(when, _)| when + AGAIN)
     }
 
     /// Whether sound is arriving.
     fn is_busy(&self, now: Time) -> bool {
         self.heard.is_some_and(|heard| now.since(heard) < QUIET)
-    }
-}
-
-impl Ear for Playback {
-    fn begin(&self, codec: Codec) {
-        Self::begin(self, codec);
-    }
-
-    fn packet(&self, arrived: Time, packet: Packet) {
-        Self::packet(self, arrived, packet);
-    }
-}
-
-/// Of the display's microphone: programs record it.
-impl Ear for Capture {
-    fn begin(&self, codec: Codec) {
-        self.begin_spoken(codec);
-    }
-
-    fn packet(&self, arrived: Time, packet: Packet) {
-        self.spoken(arrived, packet);
     }
 }
 
