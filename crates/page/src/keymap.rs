@@ -2,9 +2,9 @@
 //!
 //! A browser does not tell the layout of its keyboard, but which character each key made. So a keymap begins as that of
 //! the United States and *learns*: where a key turns out to be another character, it becomes that. A character that no
-//! key is gets a spare one. Where letters are not Latin, a second group has the Latin ones: programs look there for what
-//! a shortcut is called. Invariant: a character of a spare key is that until as many others were typed as there are
-//! spare keys.
+//! key is gets a spare one. Where letters are not Latin, a second group has the Latin ones: programs look there for
+//! what shortcuts are called. Invariant: a character of a spare key is that until as many others were typed as there
+//! are spare keys.
 
 mod names;
 mod write;
