@@ -149,7 +149,7 @@ impl Error {
                  programs with `wayferry ssh`"
             }
             Self::NoPage => {
-                "run `scripts/build-page` in the source, which needs Node and npm, and build again"
+                "run `make page` in the source, which needs Node and npm, and build again"
             }
             Self::NoLaboratory { .. } => {
                 "the demo and the benches are in `wayferry-lab`: install it with `cargo install --path crates/lab`"

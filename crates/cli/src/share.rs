@@ -53,14 +53,14 @@ fn serve(own: &OwnFlags, flags: &ShareFlags, which: &Which) -> Result<u8, Error>
     let (listeners, port) = site::bind(flags.serve_port.unwrap_or(0))
         .map_err(|error| SessionError::Bind { address: error.address.to_string(), source: error.source })?;
     let origin = origin(port)?;
-    let site = Arc::new(Site::new(origin.clone(), files));
-    let failed = |source| SessionError::System { doing: "serving the page", source };
-    let _server = Server::start(listeners, Arc::clone(&site)).map_err(failed)?;
     let link = match make(own, flags, origin.clone(), None, which)? {
         Ok(link) => link,
         Err(code) => return Ok(code),
     };
     let place = place(&link)?;
+    let site = Arc::new(Site::new(origin.clone(), files.into_iter().chain([page::links(&link.ticket)])));
+    let failed = |source| SessionError::System { doing: "serving the page", source };
+    let _server = Server::start(listeners, Arc::clone(&site)).map_err(failed)?;
     print(told(&format!("{origin}{place}"), &link, flags.json).as_bytes())?;
     notice(&meaning(&link, which));
     if flags.open {

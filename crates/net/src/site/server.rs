@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::Site;
 use super::answer::Answer;
+use super::caller;
 use super::request::{self, Method, Read};
 
 /// A site that is served until this is dropped.
@@ -114,18 +115,19 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 
 fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     let mut timed = Timed { stream, until: Instant::now() + REQUEST_PATIENCE };
-    let answer = hear(&mut timed, &shared.site)?;
+    let whose = timed.stream.try_clone()?;
+    let answer = hear(&mut timed, &shared.site, || caller::is_own(&whose))?;
     timed.until = Instant::now() + ANSWER_PATIENCE;
     timed.write_all(&answer)?;
     timed.close()
 }
 
 /// What a caller is to be answered.
-fn hear(caller: &mut impl io::Read, site: &Site) -> io::Result<Vec<u8>> {
+fn hear(caller: &mut impl io::Read, site: &Site, is_own: impl Fn() -> bool) -> io::Result<Vec<u8>> {
     let (mut heard, mut piece) = (Vec::new(), [0; 1024]);
     loop {
         match request::read(&heard) {
-            Read::Whole(request) => return Ok(site.answer(&request).bytes(request.method)),
+            Read::Whole(request) => return Ok(site.answer(&request, is_own).bytes(request.method)),
             Read::Wrong(fault) => return Ok(Answer::to(fault).bytes(Method::Get)),
             Read::Part => {}
         }
