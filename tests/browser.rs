@@ -13,7 +13,7 @@ use crate::sessions::manage;
 use crate::sound::{Ear, Hosted};
 
 #[test]
-#[ignore = "needs Chromium, and the page that `scripts/build-page` builds"]
+#[ignore = "opens Chromium more often than `make test` has time for"]
 fn a_page_in_chromium_shows_the_pixels_that_the_program_drew_and_hears_of_the_end() {
     let sway = Sway::start();
     let mut session = Session::start(&sway);
@@ -42,7 +42,6 @@ fn a_page_in_chromium_shows_the_pixels_that_the_program_drew_and_hears_of_the_en
 }
 
 #[test]
-#[ignore = "needs Chromium, and the page that `scripts/build-page` builds"]
 fn what_is_typed_and_clicked_in_chromium_reaches_the_program_that_it_displays() {
     let sway = Sway::start();
     let mut session = Session::start(&sway);
@@ -74,7 +73,7 @@ fn what_is_typed_and_clicked_in_chromium_reaches_the_program_that_it_displays() 
 }
 
 #[test]
-#[ignore = "needs Chromium, and the page that `scripts/build-page` builds"]
+#[ignore = "opens Chromium more often than `make test` has time for"]
 fn a_link_that_was_used_or_is_none_says_so() {
     let sway = Sway::start();
     let session = Session::start(&sway);
@@ -93,7 +92,7 @@ fn a_link_that_was_used_or_is_none_says_so() {
 }
 
 #[test]
-#[ignore = "needs Firefox ESR, and the page that `scripts/build-page` builds"]
+#[ignore = "needs Firefox ESR"]
 fn firefox_shows_a_program_and_types_into_it() {
     let sway = Sway::start();
     let mut session = Session::start(&sway);
@@ -116,7 +115,7 @@ fn firefox_shows_a_program_and_types_into_it() {
 }
 
 #[test]
-#[ignore = "needs Chromium, and the page that `scripts/build-page` builds"]
+#[ignore = "opens Chromium more often than `make test` has time for"]
 fn a_tone_of_the_session_is_heard_in_chromium_once_its_user_has_clicked() {
     let hosted = Hosted::start(&["--share-audio"]);
     let ear = Ear::start(&[], &[&hosted.ticket]);
@@ -199,7 +198,7 @@ fn link(session: &Session, origin: &str) -> String {
 /// Serves the page on this machine; gives its origin.
 fn serve() -> String {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../page");
-    assert!(folder.join("viewer.wasm").exists(), "there is no page: run `scripts/build-page`");
+    assert!(folder.join("viewer.wasm").exists(), "there is no page: run `make page`");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     std::thread::spawn(move || {
