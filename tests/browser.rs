@@ -69,7 +69,13 @@ fn what_is_typed_and_clicked_in_chromium_reaches_the_program_that_it_displays() 
     // The left button, pressed in the first column and row.
     session.home().read_when("clicked", |clicked| clicked.starts_with(b"\x1b[<0;1;1M"));
     foot.must_run();
-    session.host.must_run();
+    session.host.terminate();
+    state(&mut chromium, "done");
+    assert_eq!(
+        chromium.evaluate(CORNER)["width"],
+        json!(0),
+        "regression: the last picture stayed below the notice"
+    );
 }
 
 #[test]
@@ -271,6 +277,12 @@ const HEARD: &str = r"(() => {
     });
     const pitch = (rises * context.sampleRate) / samples.length;
     return { seconds: context.currentTime, pitch, loudest, silent };
+})()";
+
+/// How the windows are laid out once it is over.
+const OVER: &str = "(() => {
+    document.documentElement.classList.add('over');
+    return getComputedStyle(document.getElementById('windows')).display;
 })()";
 
 /// Where the window's canvas is on the page.
