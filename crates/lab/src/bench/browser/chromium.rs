@@ -27,8 +27,26 @@ pub(super) struct Chromium {
 }
 
 impl Chromium {
-    /// Opens a page; what the browser keeps is in `dir`.
-    pub(super) fn open(dir: &Path, address: &str) -> Result<Self, Error> {
+    /// Opens a page, in which this script runs before its own; what the browser keeps is in `dir`.
+    pub(super) fn open(dir: &Path, address: &str, script: &str) -> Result<Self, Error> {
+        let mut chromium = Self::start(dir)?;
+        let target = chromium.call("Target.createTarget", &json!({ "url": "about:blank" }))?;
+        let attach = json!({ "targetId": target["targetId"], "flatten": true });
+        let attached = chromium.call("Target.attachToTarget", &attach)?;
+        chromium.page = attached["sessionId"].as_str().map(str::to_owned);
+        let (width, height) = SIZE;
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        chromium.call("Emulation.setDeviceMetricsOverride", &size)?;
+        chromium.call("Page.enable", &json!({}))?;
+        chromium.call("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": script }))?;
+        let gone = chromium.call("Page.navigate", &json!({ "url": address }))?;
+        match gone["errorText"].as_str() {
+            Some(error) => Err(lost(&format!("the page was not loaded: {error}"))),
+            None => Ok(chromium),
+        }
+    }
+
+    fn start(dir: &Path) -> Result<Self, Error> {
         let [commands, answers] = ["commands", "answers"].map(|name| dir.join(name));
         let profile = format!("--user-data-dir={}", dir.join("profile").display());
         // Chromium reads commands from descriptor 3 and answers on 4.
@@ -38,28 +56,13 @@ impl Chromium {
         command.args(["-c", &script, "chromium"]).args(FLAGS).args([&profile, "about:blank"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let process = Process::new(command.spawn().map_err(system("starting `chromium`"))?);
-        let (heard, page) = (Vec::new(), None);
-        let mut chromium = Self { _process: process, commands, answers, heard, calls: 0, page };
-        let target = chromium.call("Target.createTarget", &json!({ "url": address }))?;
-        let attach = json!({ "targetId": target["targetId"], "flatten": true });
-        let attached = chromium.call("Target.attachToTarget", &attach)?;
-        chromium.page = attached["sessionId"].as_str().map(str::to_owned);
-        chromium.wait()?;
-        Ok(chromium)
+        Ok(Self { _process: process, commands, answers, heard: Vec::new(), calls: 0, page: None })
     }
 
-    /// Waits until the page is there, in place of the empty one before it.
-    fn wait(&mut self) -> Result<(), Error> {
-        let until = now() + PATIENCE;
-        let is_there = "location.protocol.startsWith('http') && document.readyState === 'complete'";
-        while now() < until {
-            // The page before it takes an expression with it.
-            if self.evaluate(is_there).is_ok_and(|there| there == json!(true)) {
-                return Ok(());
-            }
-            std::thread::sleep(MOMENT);
-        }
-        Err(lost("the page was not loaded"))
+    /// What it calls itself, with its version.
+    pub(super) fn name(&mut self) -> Result<String, Error> {
+        let version = self.call("Browser.getVersion", &json!({}))?;
+        Ok(version["product"].as_str().unwrap_or_default().to_owned())
     }
 
     /// The value of an expression of JavaScript, once it has one.
@@ -148,6 +151,9 @@ const FLAGS: [&str; 9] = [
     "--disable-sync",
     "--remote-debugging-pipe",
 ];
+
+/// Of the page: Wayferry's has a bar of 36 pixels above 800 × 600.
+const SIZE: (u32, u32) = (800, 636);
 
 /// How long an answer may take, and a look for one.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -5,9 +5,10 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use serde_json::Value;
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::RuntimeDir;
-use wayferry_stage::LinkConfig;
+use wayferry_stage::{LinkConfig, now};
 
 use super::Viewer;
 use super::chromium::Chromium;
@@ -16,9 +17,21 @@ use crate::bench::rig;
 use crate::error::{Error, SessionError};
 use crate::tunnel::Beyond;
 
+/// What became of the letters that were typed.
+#[derive(Debug, Default)]
+pub(super) struct Typed {
+    /// How late they were seen, in milliseconds.
+    pub(super) late: Vec<f64>,
+    /// How many were not within five seconds.
+    pub(super) unseen: u32,
+    /// How often the picture changed sooner than it could by a letter.
+    pub(super) early: u32,
+}
+
 /// See the module.
 pub(super) struct Desk<'a> {
     signals: &'a Signals,
+    viewer: Viewer,
     // In the order in which they end.
     chromium: Chromium,
     _processes: Vec<Process>,
@@ -40,38 +53,69 @@ impl<'a> Desk<'a> {
             Viewer::Wayferry => share(&dir, &beyond)?,
             Viewer::NoVnc => vnc(&dir, &beyond, signals)?,
         };
-        let chromium = Chromium::open(dir.path(), &address)?;
-        Ok(Self { signals, chromium, _processes: processes, _session: session, beyond, _dir: dir })
+        let chromium = Chromium::open(dir.path(), &address, include_str!("watch.js"))?;
+        Ok(Self { signals, viewer, chromium, _processes: processes, _session: session, beyond, _dir: dir })
     }
 
     /// Waits for the first picture; gives milliseconds from opening the page.
     pub(super) fn first_picture(&mut self) -> Result<f64, Error> {
-        let first = self.chromium.evaluate(FIRST_PICTURE)?;
-        // Until the terminal has its size, and the page the focus.
+        let first = self.wait_for("first")?;
+        if self.viewer == Viewer::NoVnc {
+            // A click would do the same.
+            self.chromium.evaluate("document.querySelector('canvas').focus()")?;
+        }
+        self.wait_for(HAS_FOCUS)?;
+        // Until the terminal has its size.
         rig::pass(self.signals, SETTLE)?;
-        self.chromium.evaluate("document.querySelector('canvas').focus()")?;
-        self.chromium.evaluate(include_str!("watch.js"))?;
-        first.as_f64().ok_or_else(|| SessionError::Lost("the page shows nothing".into()).into())
+        first.as_f64().ok_or_else(|| lost("the page shows nothing"))
     }
 
-    /// Types so many letters; gives how late each was seen in milliseconds, of those that were.
-    pub(super) fn type_letters(&mut self, count: u32) -> Result<Vec<f64>, Error> {
-        let mut delays = Vec::new();
-        for (at, letter) in LETTERS.chars().cycle().take(count as usize).enumerate() {
-            self.chromium.evaluate("ready()")?;
-            self.chromium.press(letter)?;
-            let answer = self.chromium.evaluate("answer")?.as_f64().filter(|delay| *delay >= 0.0);
-            delays.extend(answer);
-            // No multiple of a frame, and never the same.
-            rig::pass(self.signals, Duration::from_millis(60 + (at as u64 * 37) % 83))?;
+    /// The value of an expression, once it is neither undefined nor false.
+    fn wait_for(&mut self, expression: &str) -> Result<Value, Error> {
+        let until = now() + PATIENCE;
+        while now() < until {
+            // While a page is loaded its predecessor may still answer, or fail to.
+            match self.chromium.evaluate(expression) {
+                Ok(Value::Null | Value::Bool(false)) | Err(_) => rig::pass(self.signals, MOMENT)?,
+                Ok(value) => return Ok(value),
+            }
         }
-        Ok(delays)
+        let shown = self.chromium.evaluate("document.body.innerText")?;
+        Err(lost(&format!("the page does not get to `{expression}`; it shows {shown}")))
+    }
+
+    /// Types so many letters; nothing can be answered sooner than `floor`.
+    pub(super) fn type_letters(&mut self, count: u32, floor: Duration) -> Result<Typed, Error> {
+        let mut typed = Typed::default();
+        let ready = format!("ready({})", floor.as_millis());
+        for (at, letter) in LETTERS.chars().cycle().take(count as usize).enumerate() {
+            self.chromium.evaluate(&ready)?;
+            self.chromium.press(letter)?;
+            let answer = self.chromium.evaluate("answer")?;
+            match answer["late"].as_f64() {
+                Some(late) => typed.late.push(late),
+                None => typed.unseen += 1,
+            }
+            typed.early += answer["early"].as_f64().unwrap_or_default() as u32;
+            // No multiple of a frame, and never the same.
+            rig::pass(self.signals, Duration::from_millis(20 + (at as u64 * 37) % 67))?;
+        }
+        Ok(typed)
+    }
+
+    /// What the browser calls itself.
+    pub(super) fn browser(&mut self) -> Result<String, Error> {
+        self.chromium.name()
     }
 
     /// Bytes that came from beyond.
     pub(super) fn bytes(&self) -> u64 {
         self.beyond.stats().down.offered_bytes
     }
+}
+
+fn lost(what: &str) -> Error {
+    SessionError::Lost(what.to_owned()).into()
 }
 
 type Started = (String, Vec<Process>, Option<Session>);
@@ -90,9 +134,13 @@ fn share(dir: &RuntimeDir, beyond: &Beyond) -> Result<Started, Error> {
     first_line(&mut host)?;
     let session = Session::new(host);
     let mut command = wayferry(dir, &["share", "--control", ":bench"]);
-    command.stdout(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut share = command.spawn().map_err(system("starting `wayferry share`"))?;
     let link = first_line(&mut share)?;
+    if link.is_empty() {
+        let output = share.wait_with_output().map_err(system("waiting for `wayferry share`"))?;
+        return Err(lost(&format!("`wayferry share`: {}", String::from_utf8_lossy(&output.stderr).trim())));
+    }
     Ok((link, vec![Process::new(share)], Some(session)))
 }
 
@@ -126,36 +174,19 @@ fn vnc(dir: &RuntimeDir, beyond: &Beyond, signals: &Signals) -> Result<Started, 
     rig::pass(signals, SETTLE)?;
     let terminal = start("xterm", &["-geometry", "100x30+0+0", "-e", "stty -icanon; exec cat > /dev/null"])?;
     rig::pass(signals, SETTLE)?;
-    let page = format!("http://{address}:{PORT}/vnc_lite.html?scale=false&path=websockify");
+    let page = format!("http://{address}:{PORT}/vnc_lite.html?path=websockify");
     Ok((page, vec![terminal, bridge, server], None))
 }
 
-/// Milliseconds from the page's beginning to a canvas that shows more than one colour.
-const FIRST_PICTURE: &str = r#"new Promise((resolve) => {
-    const end = performance.now() + 20000;
-    const look = () => {
-        const canvas = [...document.querySelectorAll("canvas")].find((one) => one.width * one.height > 10000);
-        if (canvas !== undefined) {
-            const copy = new OffscreenCanvas(canvas.width, canvas.height);
-            const context = copy.getContext("2d", { willReadFrequently: true });
-            context.drawImage(canvas, 0, 0);
-            const words = new Uint32Array(context.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
-            if (words.some((word) => word !== words[0])) {
-                return resolve(performance.now());
-            }
-        }
-        if (performance.now() > end) {
-            resolve(null);
-        } else {
-            requestAnimationFrame(look);
-        }
-    };
-    look();
-})"#;
-
 const LETTERS: &str = "thequickbrownfoxjumpsoverthelazydog";
+
+/// The page hears keys: a field of ours, the canvas of noVNC's.
+const HAS_FOCUS: &str = "['TEXTAREA', 'CANVAS'].includes(document.activeElement?.tagName)";
 
 const PORT: u16 = 7000;
 const DISPLAY: &str = ":71";
 /// Until a window has its last size.
 const SETTLE: Duration = Duration::from_secs(1);
+/// How long a page may take to show something, and a look for it.
+const PATIENCE: Duration = Duration::from_secs(30);
+const MOMENT: Duration = Duration::from_millis(50);
