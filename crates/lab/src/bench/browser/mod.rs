@@ -81,7 +81,7 @@ struct Seen {
     /// Milliseconds from opening the page to its first picture, each time.
     first: Vec<f64>,
     typed: Typed,
-    /// Bytes of UDP or TCP payload from the host for each key.
+    /// Bytes of IP packets from the host for each key.
     bytes: Vec<f64>,
 }
 
