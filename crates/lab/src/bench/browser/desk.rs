@@ -80,7 +80,7 @@ impl<'a> Desk<'a> {
                 Ok(value) => return Ok(value),
             }
         }
-        let shown = self.chromium.evaluate("document.body.innerText")?;
+        let shown = self.chromium.evaluate(TEXT)?;
         Err(lost(&format!("the page does not get to `{expression}`; it shows {shown}")))
     }
 
@@ -94,13 +94,24 @@ impl<'a> Desk<'a> {
             let answer = self.chromium.evaluate("answer")?;
             match answer["late"].as_f64() {
                 Some(late) => typed.late.push(late),
-                None => typed.unseen += 1,
+                None => {
+                    self.still_shown()?;
+                    typed.unseen += 1;
+                }
             }
             typed.early += answer["early"].as_f64().unwrap_or_default() as u32;
             // No multiple of a frame, and never the same.
             rig::pass(self.signals, Duration::from_millis(20 + (at as u64 * 37) % 67))?;
         }
         Ok(typed)
+    }
+
+    /// Refuses a page of ours that says itself that it is over.
+    fn still_shown(&mut self) -> Result<(), Error> {
+        match self.chromium.evaluate(STATE)?.as_str() {
+            Some("shown") | None => Ok(()),
+            Some(_) => Err(lost(&format!("the page shows {}", self.chromium.evaluate(TEXT)?))),
+        }
     }
 
     /// What the browser calls itself.
@@ -181,6 +192,9 @@ fn vnc(dir: &RuntimeDir, beyond: &Beyond, signals: &Signals) -> Result<Started, 
 
 const LETTERS: &str = "thequickbrownfoxjumpsoverthelazydog";
 
+const TEXT: &str = "document.body.innerText";
+/// Of ours: noVNC's has none.
+const STATE: &str = "document.documentElement.dataset.state";
 /// The page hears keys: a field of ours, the canvas of noVNC's.
 const HAS_FOCUS: &str = "['TEXTAREA', 'CANVAS'].includes(document.activeElement?.tagName)";
 
