@@ -65,9 +65,12 @@ impl<'a> Desk<'a> {
             self.chromium.evaluate("document.querySelector('canvas').focus()")?;
         }
         self.wait_for(HAS_FOCUS)?;
-        // Until the terminal has its size.
-        rig::pass(self.signals, SETTLE)?;
         first.as_f64().ok_or_else(|| lost("the page shows nothing"))
+    }
+
+    /// Waits until the terminal has its last size.
+    pub(super) fn settle(&self) -> Result<(), Error> {
+        rig::pass(self.signals, SETTLE)
     }
 
     /// The value of an expression, once it is neither undefined nor false.

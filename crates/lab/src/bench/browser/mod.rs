@@ -87,6 +87,7 @@ struct Seen {
 
 impl Seen {
     fn type_letters(&mut self, desk: &mut Desk<'_>, count: u32) -> Result<(), Error> {
+        desk.settle()?;
         // Until controllers and repair know the link.
         desk.type_letters(count / 4, FLOOR)?;
         let before = desk.bytes();
@@ -141,7 +142,7 @@ fn links(percent: f64, opening: u64) -> [LinkConfig; 2] {
 const LOSSES: [(f64, f64); 3] = [(0.0, 112.0), (1.0, 125.0), (3.0, 130.0)];
 
 /// Keys over each link, and how often each page is opened there.
-const KEYS: u32 = 200;
+const KEYS: u32 = 160;
 const OPENINGS: u64 = 3;
 
 /// Bits per second, and the way there.
