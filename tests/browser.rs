@@ -184,9 +184,12 @@ fn hears(chromium: &mut Chromium, is_it: impl Fn(&Heard) -> bool) -> Heard {
 }
 
 fn state(chromium: &mut Chromium, state: &str) {
-    until(&format!("the page to be `{state}`"), || {
-        (chromium.evaluate("document.documentElement?.dataset.state") == json!(state)).then_some(())
+    let mut last = json!(null);
+    let reached = poll(PATIENCE, || {
+        last = chromium.evaluate("document.documentElement?.dataset.state");
+        (last == json!(state)).then_some(())
     });
+    assert!(reached.is_some(), "the page is `{last}` and not `{state}`");
 }
 
 /// The link of a page that is to be the display.
