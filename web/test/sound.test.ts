@@ -156,9 +156,17 @@ test("a browser without a decoder asks for samples", async () => {
 /** A browser that lets a page play once it `allows` it. */
 class FakeContext extends EventTarget {
   static allows = false;
+  /** Who serves the page is there. */
+  static isServed = true;
   static last: FakeContext;
   state = "suspended";
-  readonly audioWorklet = { addModule: async () => undefined };
+  readonly audioWorklet = {
+    addModule: async () => {
+      if (!FakeContext.isServed) {
+        throw new DOMException("nobody answers", "AbortError");
+      }
+    },
+  };
   readonly destination = {};
   readonly outputLatency = 0.02;
 
@@ -169,6 +177,7 @@ class FakeContext extends EventTarget {
 
   resume = async () => FakeContext.allows && this.set("running");
   suspend = async () => this.set("suspended");
+  close = async () => this.set("closed");
 
   set(state: string): void {
     this.state = state;
@@ -184,12 +193,13 @@ async function settle(): Promise<void> {
 }
 
 let orders: Order[];
+let said: string[];
 let page: EventTarget;
 let button: EventTarget & { hidden: boolean; pressed: string };
 
 beforeEach(() => {
-  FakeContext.allows = false;
-  [orders, page] = [[], new EventTarget()];
+  [FakeContext.allows, FakeContext.isServed] = [false, true];
+  [orders, said, page] = [[], [], new EventTarget()];
   const setAttribute = (_: string, value: string) => {
     button.pressed = value;
   };
@@ -208,7 +218,12 @@ beforeEach(() => {
 });
 
 function sound(): Sound {
-  return new Sound(button as unknown as HTMLElement, (order) => void orders.push(order));
+  const place = button as unknown as HTMLElement;
+  return new Sound(
+    place,
+    (order) => void orders.push(order),
+    (text) => void said.push(text),
+  );
 }
 
 async function happens(on: EventTarget, kind: string): Promise<void> {
@@ -267,4 +282,29 @@ test("another worker is told as the one before, and a session without sound has 
   it.offer(true);
   await settle();
   expect([button.pressed, told()]).toEqual(["true", "on latency"]);
+});
+
+test("regression: what plays was fetched with the first click, when nobody may serve the page any more", async () => {
+  const it = sound();
+  it.offer(true);
+  await settle();
+  [FakeContext.allows, FakeContext.isServed] = [true, false];
+  await happens(page, "keydown");
+  expect([button.hidden, button.pressed, told(), said]).toEqual([false, "true", "on latency", []]);
+});
+
+test("regression: what could not be fetched was not tried again, and nobody was told", async () => {
+  [FakeContext.allows, FakeContext.isServed] = [true, false];
+  const it = sound();
+  it.offer(true);
+  await settle();
+  expect([button.hidden, button.pressed, told()]).toEqual([false, "false", ""]);
+  expect([said.splice(0).length, FakeContext.last.state]).toEqual([1, "closed"]);
+  await happens(page, "keydown");
+  expect(said, "only the button tries again").toEqual([]);
+  await happens(button, "click");
+  expect([said.splice(0).length, button.pressed, told()]).toEqual([1, "false", ""]);
+  FakeContext.isServed = true;
+  await happens(button, "click");
+  expect([said, button.pressed, told()]).toEqual([[], "true", "on latency"]);
 });
