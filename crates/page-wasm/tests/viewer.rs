@@ -306,7 +306,7 @@ fn sound_is_asked_for_while_the_page_listens_and_comes_on_streams_and_in_datagra
     assert_eq!(listens(&mut pair), [1]);
     send(&mut pair, 2);
     let payloads: Vec<_> = std::iter::from_fn(|| pair.viewer.sound().poll_encoded()).collect();
-    assert_eq!(payloads, [[2; 4], [3; 4]]);
+    assert_eq!(payloads, [(1, vec![2; 4]), (2, vec![3; 4])]);
     assert!(!pair.heard.iter().any(|event| matches!(event, Event::Stopped { .. })), "no stream is refused");
     pair.viewer.listen(Time::ZERO, None);
     pair.settle();
