@@ -6,8 +6,8 @@
 //! its place, as a display; and what the user of that does, each with the surface that it is about and two numbers: 6
 //! works in the window, 7 moves the pointer, 8 a button, 9 a wheel, 10 a key, 11 text, 12 another area, 13 all goes up.
 //! Of sound: 14 the page listens (a track; to none that is unknown), 15 a packet comes (two bytes length, the packet),
-//! 16 packets in a datagram (the same), 17 the browser has decoded so many frames, 18 it has failed to, 19 the
-//! loudspeaker asks (held, spare and missed frames, in 128ths).
+//! 16 packets in a datagram (the same), 17 the browser has decoded the packet with this number: so many frames, 18 it
+//! has failed to, 19 the loudspeaker asks (held, spare and missed frames, in 128ths).
 
 use bytes::Bytes;
 use wayferry_audio::{CHANNELS, Codec};
@@ -70,7 +70,10 @@ fn hear(sound: &mut Sound, now: Time, which: u8, input: &mut Input<'_>) {
             let bytes = input.take(length);
             if which == 15 { sound.on_packet(now, bytes) } else { sound.on_datagram(now, bytes) }
         }
-        17 => sound.decoder().decoded(&vec![0.5; usize::from(input.u8()) * 8 * CHANNELS]),
+        17 => {
+            let number = input.u8().into();
+            sound.decoder().decoded(number, &vec![0.5; usize::from(input.u8()) * 8 * CHANNELS]);
+        }
         18 => sound.decoder().failed(),
         _ => {
             let [held, spare, missed] = [(); 3].map(|()| u32::from(input.u8()) * 128);

@@ -29,7 +29,11 @@ class Page {
   readonly #windows: Windows;
   readonly #tabs: Tabs;
   readonly #hands: Hands | undefined;
-  readonly #sound = new Sound(element("sound"), (order, moved) => this.#order(order, moved));
+  readonly #sound = new Sound(
+    element("sound"),
+    (order, moved) => this.#order(order, moved),
+    (text) => this.#board.say(text),
+  );
   #worker: Worker | undefined;
 
   constructor(link: Link) {
