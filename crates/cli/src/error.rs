@@ -323,8 +323,6 @@ mod tests {
             Error::Transfer { name: "x".into(), why: "y".into() },
             Error::NoScreen { why: text() },
             Error::NoPage,
-            Error::PagePort(BindError { address: ([0, 0, 0, 0], 443).into(), source: io() }),
-            Error::PageCertificate { what: text(), hint: "x" },
             Error::NoLaboratory { source: io::ErrorKind::NotFound.into() },
             Error::Unwell { failed: 2 },
             Error::Install(Failure::OtherMachine { here: text(), there: text() }),
@@ -377,6 +375,19 @@ mod tests {
         }
         let documented: Vec<u8> = CODES.iter().map(|(code, _)| *code).filter(|code| *code != 0).collect();
         assert_eq!(documented, seen.into_keys().collect::<Vec<_>>(), "a documented code is never given");
+    }
+
+    #[test]
+    fn a_port_of_the_page_that_cannot_be_had_has_its_ways() {
+        let error = |kind: io::ErrorKind| {
+            let address = ([0, 0, 0, 0], 443).into();
+            Error::PagePort(BindError { address, source: kind.into() })
+        };
+        let (denied, taken) = (error(io::ErrorKind::PermissionDenied), error(io::ErrorKind::AddrInUse));
+        assert_eq!((denied.code(), taken.code()), (73, 73));
+        assert!(denied.to_string().starts_with("cannot listen on `0.0.0.0:443`: "), "{denied}");
+        assert!(denied.hint().contains("`--port 8443`") && denied.hint().contains("setcap"));
+        assert!(taken.hint().contains("`--port 8443`") && !taken.hint().contains("setcap"));
     }
 
     #[test]

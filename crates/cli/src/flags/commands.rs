@@ -253,8 +253,7 @@ pub(crate) struct ShareFlags {
 }
 
 /// What means nothing where no link is made.
-const SERVING: [&str; 7] =
-    ["control", "good_for", "open", "serve_port", "https", "https_name", "origin"];
+const SERVING: [&str; 7] = ["control", "good_for", "open", "serve_port", "https", "https_name", "origin"];
 
 #[derive(Debug, Args)]
 pub(crate) struct DetachFlags {

@@ -91,7 +91,9 @@ fn a_site_for_guests_is_at_all_addresses_and_its_port_is_taken() {
         match TcpStream::connect(SocketAddr::new(ip, guests.port)) {
             Ok(_) => {}
             // A machine may have no IPv6.
-            Err(error) => assert!(ip.is_ipv6() && error.kind() != io::ErrorKind::ConnectionRefused, "{error}"),
+            Err(error) => {
+                assert!(ip.is_ipv6() && error.kind() != io::ErrorKind::ConnectionRefused, "{error}")
+            }
         }
     }
     assert!(bind_everywhere(guests.port).is_err() && super::super::bind(guests.port).is_err());
