@@ -84,6 +84,14 @@ fn guests_fetch_the_page_with_either_version_of_tls_and_http_1_alone() {
 }
 
 #[test]
+fn no_door_opens_in_tls() {
+    let guests = guests();
+    guests.server.shared.site.open_once("/".into(), "/#wf1:x".into());
+    // A program of this very user.
+    guests.is_well();
+}
+
+#[test]
 fn a_site_for_guests_is_at_all_addresses_and_its_port_is_taken() {
     let guests = guests();
     for ip in ["127.0.0.1", "127.0.0.2", "::1"] {
