@@ -57,11 +57,11 @@ pub fn bind_everywhere(port: u16) -> Result<(Vec<TcpListener>, u16), BindError> 
     bound.map(|(listener, port)| (vec![listener], port))
 }
 
-/// A listener at this address of IPv6 that hears IPv4, too, whatever the system's default is; and its port.
+/// A listener at this address of IPv6 that hears IPv4, too, also where the system's default is another; and its port.
 fn listen_for_both(address: SocketAddr) -> io::Result<(TcpListener, u16)> {
     let (family, kind) = (AddressFamily::INET6, SocketType::STREAM);
     let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
-    // As the standard library does: what is left of earlier connections keeps nobody from the port.
+    // As the standard library does: what is left of earlier connections does not keep the port taken.
     sockopt::set_socket_reuseaddr(&socket, true)?;
     sockopt::set_ipv6_v6only(&socket, false)?;
     rustix::net::bind(&socket, &address)?;

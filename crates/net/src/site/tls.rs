@@ -1,8 +1,8 @@
 //! TLS of a site, for browsers elsewhere: with a certificate that they trust by their own authorities.
 //!
-//! TLS 1.2 and 1.3 with HTTP/1.1 inside, and nothing else. Nobody is asked for a certificate, and nothing is kept for
-//! who comes again: each connection is a handshake of its own. What a browser would object to is told and does no
-//! harm here. Invariant: the key is the certificate's.
+//! TLS 1.2 and 1.3 with HTTP/1.1 inside, and nothing else. No caller is asked for a certificate, and nothing is kept
+//! for those that come again: each connection is a handshake of its own. What a browser would object to is told and
+//! does no harm here. Invariant: the key is the certificate's.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -69,7 +69,7 @@ impl Tls {
         EndEntityCert::try_from(&self.chain[0]).ok()
     }
 
-    /// Why nobody vouches for it: dates are looked at before authorities are, and there are none.
+    /// Why no authority vouches for it: dates are looked at before authorities are, and there are none.
     fn dates(&self, own: &EndEntityCert<'_>) -> webpki::Error {
         let algorithms = provider::default_provider().signature_verification_algorithms.all;
         let (between, usage) = (&self.chain[1..], KeyUsage::server_auth());
