@@ -6,6 +6,8 @@
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use wayferry_net::quic::PageOrigin;
 use wayferry_net::site::{Tls, TlsFault};
@@ -54,10 +56,15 @@ impl Guests {
     }
 
     /// The address that the name stands for: behind a router that passes ports on this machine does not know it. Of
-    /// several one of IPv4, which is where that is done.
+    /// several one of IPv4, which is where that is done. `None` also where it is not found in time.
     pub(super) fn address(&self) -> Option<IpAddr> {
-        let found: Vec<SocketAddr> = (self.name.as_str(), 0).to_socket_addrs().ok()?.collect();
-        best(found.iter().map(SocketAddr::ip))
+        let (name, (found, address)) = (self.name.clone(), mpsc::channel());
+        // The system's own patience is longer than a user's, and cannot be cut short.
+        std::thread::spawn(move || {
+            let all = (name, 0).to_socket_addrs().map(Iterator::collect::<Vec<_>>).unwrap_or_default();
+            let _ = found.send(best(all.iter().map(SocketAddr::ip)));
+        });
+        address.recv_timeout(LOOKUP_PATIENCE).ok().flatten()
     }
 }
 
@@ -149,6 +156,9 @@ pub(super) fn way(ticket: &Ticket, port: u16) -> String {
         }
     }
 }
+
+/// How long a name is looked up.
+const LOOKUP_PATIENCE: Duration = Duration::from_secs(3);
 
 #[cfg(test)]
 mod tests {
