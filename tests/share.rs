@@ -1,7 +1,7 @@
 //! `wayferry share`: a link, and the page that it opens.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 
 use serde_json::Value;
 use wayferry_host::display_side::Outcome;
@@ -66,6 +66,88 @@ fn what_cannot_be_shared_says_so() {
         assert_eq!(share.ended().code(), Some(code), "{}", share.stderr());
         assert_eq!(share.stdout(), "");
     }
+}
+
+#[test]
+fn guests_elsewhere_fetch_the_page_over_https_and_only_so() {
+    let sway = Sway::start();
+    let mut session = Session::start(&sway);
+    let [cert, key] = certificate(&session, "guests", &["*.wayferry.test", "localhost"], 4000);
+    std::fs::create_dir_all(session.home().file("page")).expect("a directory");
+    session.home().write("page/index.html", "the page");
+    let folder = session.home().file("page").display().to_string();
+    let words = ["share", "--page-files", &folder, "--https", &cert, &key, "--port", "0"];
+    let mut share = manage(&session, &words).start();
+    let link = share.first_line();
+    let (origin, ticket) = link.split_once("/#").expect("a link with its ticket behind the `#`");
+    let host = origin.strip_prefix("https://").expect("https");
+    let port: u16 = host.strip_prefix("localhost:").expect("the first name").parse().expect("a port");
+    assert!(may_come(&ticket.parse().expect("a ticket"), origin), "{link}");
+    for address in ["127.0.0.1", "127.0.0.2"] {
+        let to = format!("{host}:{address}");
+        let words = ["--silent", "--include", "--http1.1", "--cacert", &cert, "--resolve", &to, origin];
+        let answer = session.home().launch("curl").args(words).run();
+        let answer = String::from_utf8(answer).expect("text");
+        assert!(
+            answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nthe page"),
+            "{answer}"
+        );
+        assert!(!answer.contains("Strict-Transport-Security"), "{answer}");
+    }
+    let other = ["--silent", "--cacert", &cert, "--header", "Host: rebound.example", origin];
+    let answer = session.home().launch("curl").args(other).run();
+    assert!(String::from_utf8_lossy(&answer).starts_with("This page is at "), "{answer:?}");
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    stream.write_all(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).expect("it reads");
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    assert!(!String::from_utf8_lossy(&answer).contains("HTTP"), "{answer:?}");
+    let what = "guests elsewhere see the page, and not the session";
+    until(what, || share.stderr().contains(what).then_some(()));
+    let told = share.stderr();
+    assert!(!told.contains("browsers will refuse"), "{told}");
+    share.terminate();
+    share.ended();
+    session.must_run();
+}
+
+#[test]
+fn a_page_for_guests_that_cannot_be_served_says_why() {
+    let sway = Sway::start();
+    let session = Session::start(&sway);
+    let [cert, key] = certificate(&session, "good", &["localhost"], 4000);
+    let [wild, wild_key] = certificate(&session, "wild", &["*.wayferry.test"], 4000);
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    let share = |words: &[&str]| {
+        let mut share =
+            manage(&session, &[&["share", "--page-files", ".", "--https"], words].concat()).start();
+        let code = share.ended().code();
+        (code, share.stdout(), share.stderr())
+    };
+    for (words, code, error, hint) in [
+        (&["/no/where", &key][..], 74, "certificate file not found", "certbot"),
+        (&[&key, &key], 74, "holds no certificate in PEM", "--https CERT KEY"),
+        (&[&cert, &wild_key], 74, "the private key is not the certificate's", "the certificate's own key"),
+        (&[&wild, &wild_key], 64, "no DNS name without a wildcard", "`--name page.example.org`"),
+        (&[&cert, &key, "--name", "a:1"], 64, "`a:1` is no name", "`--port`"),
+        (&[&cert, &key, "--open"], 64, "`--open`", "leave `--open` out"),
+        (&[&cert, &key, "--port", &port], 73, "cannot listen on `", "`--port 8443`"),
+    ] {
+        let (ended, out, told) = share(words);
+        assert_eq!((ended, out), (Some(code), String::new()), "{told}");
+        let lines: Vec<_> = told.lines().collect();
+        let [first, .., last] = &lines[..] else { panic!("{told}") };
+        assert!(first.starts_with("error: ") && first.contains(error), "{told}");
+        assert!(last.starts_with("hint: ") && last.contains(hint), "{told}");
+    }
+    let [old, old_key] = certificate(&session, "old", &["wayferry.test"], 2021);
+    let words =
+        ["share", "--page-files", ".", "--https", &old, &old_key, "--name", "localhost", "--port", "0"];
+    let mut share = manage(&session, &words).start();
+    assert!(share.first_line().starts_with("https://localhost:"), "it is served all the same");
+    let told = share.stderr();
+    assert!(told.contains(" has expired") && told.contains(" is for another name"), "{told}");
 }
 
 #[test]
@@ -179,6 +261,17 @@ fn a_session_of_another_machine_is_shared_through_ssh_and_its_links_are_listed_a
     order(&["share", "--revoke", "1", "ferry-host:foot"]).run();
     refused(viewer, "its link was taken back");
     ferry.must_run();
+}
+
+/// Files with a certificate for these names, valid until that year, and its key.
+fn certificate(session: &Session, file: &str, names: &[&str], until: i32) -> [String; 2] {
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
+    let mut params = rcgen::CertificateParams::new(names).expect("names");
+    params.not_after = rcgen::date_time_ymd(until, 1, 1);
+    let certificate = params.self_signed(&key).expect("a certificate").pem();
+    let files = [("cert", certificate), ("key", key.serialize_pem())];
+    files.map(|(kind, pem)| session.home().write(&format!("{file}-{kind}.pem"), pem).display().to_string())
 }
 
 /// A link, and who serves its page.

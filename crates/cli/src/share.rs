@@ -5,6 +5,7 @@
 //! this process. Which links there are, and who came by them, the session knows. Invariant: the ticket is in the link's
 //! fragment and nowhere else, not on a command line either.
 
+mod guests;
 mod list;
 mod page;
 
@@ -20,6 +21,7 @@ use wayferry_net::Ticket;
 use wayferry_net::quic::PageOrigin;
 use wayferry_net::site::{self, Server, Site};
 
+use self::guests::Guests;
 use crate::error::{Error, SessionError};
 use crate::flags::{Links, OwnFlags, ShareFlags, Which};
 use crate::host::ssh_server_address;
@@ -50,19 +52,32 @@ fn answer(own: &OwnFlags, flags: &ShareFlags, page: PageOrigin, which: &Which) -
 fn serve(own: &OwnFlags, flags: &ShareFlags, which: &Which) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let files = page::files(flags.page_files.as_deref())?;
-    let (listeners, port) = site::bind(flags.serve_port.unwrap_or(0))
-        .map_err(|error| SessionError::Bind { address: error.address.to_string(), source: error.source })?;
-    let origin = origin(port)?;
-    let link = match make(own, flags, origin.clone(), None, which)? {
+    let guests = Guests::wanted(flags)?;
+    let (listeners, port) = match &guests {
+        None => site::bind(flags.serve_port.unwrap_or(0)),
+        Some(_) => site::bind_everywhere(flags.serve_port.unwrap_or(HTTPS_PORT)),
+    }
+    .map_err(Error::PagePort)?;
+    let origin = guests.as_ref().map_or_else(|| origin(port), |guests| guests.origin(port))?;
+    let here = matches!(which, Which::Here(_));
+    let reached = guests.as_ref().filter(|_| here).and_then(Guests::address);
+    let mut link = match make(own, flags, origin.clone(), reached, which)? {
         Ok(link) => link,
         Err(code) => return Ok(code),
     };
+    if guests.is_some() {
+        link.ticket = guests::ticket(&ticket(&link)?).to_string();
+    }
     let place = place(&link)?;
     let site = Arc::new(Site::new(origin.clone(), files.into_iter().chain([page::links(&link.ticket)])));
     let failed = |source| SessionError::System { doing: "serving the page", source };
-    let _server = Server::start(listeners, Arc::clone(&site)).map_err(failed)?;
+    let tls = guests.as_ref().map(|guests| guests.tls.clone());
+    let _server = Server::start(listeners, Arc::clone(&site), tls).map_err(failed)?;
     print(told(&format!("{origin}{place}"), &link, flags.json).as_bytes())?;
     notice(&meaning(&link, which));
+    if guests.is_some() {
+        notice(&guests::way(&ticket(&link)?, port));
+    }
     if flags.open {
         open(&site, place);
     }
@@ -96,14 +111,18 @@ fn origin(port: u16) -> Result<PageOrigin, Error> {
     text.parse().map_err(|_| Error::usage(format!("`{text}` is no place of a page")))
 }
 
-/// What follows the origin in this link.
+/// The ticket in this link.
 ///
 /// # Errors
-/// It has no ticket: what is printed and opened here has no other words in it.
+/// It has none: what is printed and opened here has no other words in it.
+fn ticket(link: &NewLink) -> Result<Ticket, Error> {
+    let none = || SessionError::PeerViolation("what it said is no ticket".into());
+    Ok(link.ticket.parse().map_err(|_| none())?)
+}
+
+/// What follows the origin in this link.
 fn place(link: &NewLink) -> Result<String, Error> {
-    if link.ticket.parse::<Ticket>().is_err() {
-        return Err(SessionError::PeerViolation("what it said is no ticket".into()).into());
-    }
+    ticket(link)?;
     let control = if link.control { "control," } else { "" };
     Ok(format!("/#{control}{}", link.ticket))
 }
@@ -145,6 +164,9 @@ fn open(site: &Site, place: String) {
         Err(error) => notice(&format!("the link is not opened: cannot run `xdg-open`: {error}")),
     }
 }
+
+/// Of `https` (RFC 9110 §4.2.2).
+const HTTPS_PORT: u16 = 443;
 
 #[cfg(test)]
 mod tests {

@@ -1,24 +1,27 @@
 //! A site of few files over HTTP/1.1: the page that a browser needs before it can show a session.
 //!
-//! [`Site`] says what is answered, [`Server`] does it: one request for each connection, then its end. There are exact
-//! paths and nothing behind them: no folders, no queries, no ranges, and nothing that a caller sends is kept. A request
-//! that names another host is refused, so that no other page gets at the site by a name of its own (DNS rebinding).
-//! Invariant: what is served was given at the start; nothing of the file system can be asked for.
+//! [`Site`] says what is answered, [`Server`] does it, in the clear or in [`Tls`]: one request for each connection,
+//! then its end. There are exact paths and nothing behind them: no folders, no queries, no ranges, and nothing that a
+//! caller sends is kept. A request that names another host is refused, so that no other page gets at the site by a name
+//! of its own (DNS rebinding). Invariant: what is served was given at the start; nothing of the file system can be
+//! asked for.
 
 mod answer;
 mod caller;
 mod listen;
 mod request;
 mod server;
+mod tls;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use self::answer::Answer;
-pub use self::listen::{BindError, bind};
+pub use self::listen::{BindError, bind, bind_everywhere};
 use self::request::{Method, Request};
 pub use self::server::Server;
+pub use self::tls::{Objection, Tls, TlsFault};
 use crate::quic::PageOrigin;
 
 /// A file of a site.

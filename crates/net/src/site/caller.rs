@@ -1,6 +1,6 @@
 //! Whose a caller on this machine is.
 //!
-//! The kernel lists who owns each socket (proc(5), `/proc/net/tcp`). Invariant: where that cannot be read, nobody is
+//! The kernel lists who owns each socket (proc(5), `/proc/net/tcp`). Invariant: where that cannot be read, no caller is
 //! taken for this user.
 
 use std::fs;
