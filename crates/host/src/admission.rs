@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 
 use wayferry_net::quic::{Connected, Listener, PageOrigin, SetupError};
 use wayferry_net::{Admitted, Carrier, Fingerprint, Ticket};
-use wayferry_proto::admission::{self, Entry, Fate, Lane, LinkId, MAX_LINKS, Revoked, Role};
+use wayferry_proto::admission::{self, Entry, Fate, Lane, LinkId, MAX_LINKS, Revoked, Role, Stay};
 use wayferry_proto::{Candidate, CloseReason, Config, Digest, Secret, Session, SessionId, Source, Time};
 
 use crate::carriers::reachable;
@@ -174,13 +174,27 @@ impl Admission {
         self.admission.secrets_mut().revoke_printed();
     }
 
-    /// The active display was sent away, or has left for good: it cannot come again. Says whether one was known.
-    pub fn forget_active(&mut self) -> bool {
-        let secrets = self.admission.secrets_mut();
-        let was_known = secrets.knows_active();
-        let gone = secrets.forget_active();
+    /// The active display, if there is one, or one that may come again as such.
+    pub fn stay(&self) -> Option<Stay> {
+        self.admission.secrets().stay()
+    }
+
+    /// Whether a display that was let in is still known: it may have been sent away since.
+    pub fn knows(&self, role: Role, candidate: &Candidate<Link>) -> bool {
+        let incarnation = candidate.peer().and_then(|peer| peer.incarnation);
+        self.admission.secrets().knows(role, incarnation)
+    }
+
+    /// The active display was sent away: it cannot come again.
+    pub fn forget_active(&mut self) {
+        let gone = self.admission.secrets_mut().forget_active();
         self.dismiss(gone);
-        was_known
+    }
+
+    /// This display has left for good, unless another has come since.
+    pub fn forget_stay(&mut self, stay: Stay) {
+        let gone = self.admission.secrets_mut().forget_stay(stay);
+        self.dismiss(gone);
     }
 
     /// The viewers were sent away: none of them can come again.
@@ -293,7 +307,7 @@ const NO_PORT: &str = "the session has no UDP port";
 const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::collections::{HashMap, VecDeque};
     use std::os::fd::{AsFd, OwnedFd};
 
@@ -310,7 +324,7 @@ mod tests {
     }
 
     /// A carrier on which everything has come already.
-    struct Come {
+    pub(crate) struct Come {
         arrivals: VecDeque<Arrival>,
         never: OwnedFd,
     }
@@ -334,7 +348,7 @@ mod tests {
     }
 
     /// What a display says first, as it arrives.
-    fn hello_as(secret: Secret, incarnation: Secret) -> VecDeque<Arrival> {
+    pub(crate) fn hello_as(secret: Secret, incarnation: Secret) -> VecDeque<Arrival> {
         let (secret, resume) = (Some(secret), Some(incarnation));
         let mut display = Session::new(Config { secret, resume, ..Config::new(Side::Display) });
         let mut lengths = HashMap::new();
@@ -350,7 +364,7 @@ mod tests {
         arrivals
     }
 
-    fn come(arrivals: VecDeque<Arrival>) -> Box<Come> {
+    pub(crate) fn come(arrivals: VecDeque<Arrival>) -> Box<Come> {
         let (never, _other) = std::os::unix::net::UnixStream::pair().expect("a descriptor");
         Box::new(Come { arrivals, never: never.into() })
     }
@@ -378,7 +392,7 @@ mod tests {
         assert_eq!(come_again(&mut admission, 1, secret(1)), Some(Role::Active), "it lost its carrier");
         // What it was given a second time goes with it, too.
         admission.invite(Role::Active, Fingerprint([1; 32]), secret(50), None, Time::ZERO);
-        assert!(admission.forget_active() && !admission.forget_active());
+        admission.forget_active();
         assert_eq!([1, 2].map(admits), [false, true]);
         for shown in [1, 50, 101] {
             assert_eq!(come_again(&mut admission, 1, secret(shown)), None, "{shown}");

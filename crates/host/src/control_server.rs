@@ -365,16 +365,20 @@ impl ControlServer {
         match visitor.step {
             Step::Request => match Request::decode(text) {
                 Some(Request::Info) => Fate::Calls(Call::Info(visitor.socket)),
-                Some(Request::Detach) => Fate::Calls(Call::Detach(visitor.socket)),
+                // Whom an order sends away is forgotten at once: who is judged after this in the same turn is refused.
+                Some(Request::Detach) => {
+                    self.admission.forget_active();
+                    Fate::Calls(Call::Detach(visitor.socket))
+                }
                 Some(Request::DetachViews) => {
-                    // Or they would come by them again.
+                    // Or they would come by them again. One that has lost its link must not be let in either.
                     self.admission.revoke_view_links(now);
+                    self.admission.forget_viewers();
                     Fate::Calls(Call::DetachViews(visitor.socket))
                 }
                 Some(Request::DetachView(number)) => Fate::Calls(Call::DetachView(number, visitor.socket)),
                 Some(Request::Links) => Fate::Calls(Call::Links(visitor.socket)),
                 Some(Request::RevokeLinks(which)) => {
-                    // At once: who is judged after this in the same turn is refused.
                     let (any, active) = self.admission.revoke_links(which, now);
                     Fate::Calls(Call::LinksRevoked(LinksRevoked { which, any, active }, visitor.socket))
                 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 pub use links::{Link, LinkId, MAX_LINKS, NotALinkId, TooManyLinks};
 use secrets::{Accepted, Credentials, Key};
-pub use secrets::{Entry, INVITED, MAX_GIVEN, MAX_VIEWERS, Revoked, Role, Secrets};
+pub use secrets::{Entry, INVITED, MAX_GIVEN, MAX_VIEWERS, Revoked, Role, Secrets, Stay};
 
 use crate::{
     Candidate, Capabilities, CloseReason, ClosedBy, Config, Event, Places, Secret, Session, Source, Time,

@@ -24,6 +24,8 @@ pub struct Secrets<C> {
     links: Links,
     /// The display that is here.
     active: Option<Known<C>>,
+    /// How many have come as that.
+    stays: u64,
     /// Viewers.
     viewers: Vec<Known<C>>,
     /// One that no display has: a session that accepts none would accept every display.
@@ -40,6 +42,10 @@ struct Given<C> {
     /// For the display with this certificate, which was met. A printed ticket is for anybody who comes with it.
     met: Option<C>,
 }
+
+/// Which active display is meant: the one that was let in last, or one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stay(u64);
 
 /// By what a display is known that was let in.
 #[derive(Debug, Clone, Copy)]
@@ -122,7 +128,14 @@ impl<C> Known<C> {
 
 impl<C: Copy + Eq> Secrets<C> {
     pub(super) fn new(reserved: Secret) -> Self {
-        Self { given: Vec::new(), links: Links::default(), active: None, viewers: Vec::new(), reserved }
+        Self {
+            given: Vec::new(),
+            links: Links::default(),
+            active: None,
+            stays: 0,
+            viewers: Vec::new(),
+            reserved,
+        }
     }
 
     /// A secret to be printed is good until then. Of more than [`MAX_GIVEN`] the oldest is forgotten.
@@ -193,17 +206,28 @@ impl<C: Copy + Eq> Secrets<C> {
         self.given.retain(|given| given.met.is_some());
     }
 
-    /// Whether there is an active display, or one that may come again as such.
-    pub fn knows_active(&self) -> bool {
-        self.active.is_some()
+    /// The active display, if there is one, or one that may come again as such.
+    pub fn stay(&self) -> Option<Stay> {
+        self.active.as_ref().map(|_| Stay(self.stays))
     }
 
-    /// The active display was sent away, or has left for good: it cannot come again. Gives its certificate, if no other
-    /// has that.
+    /// Whether the display with this incarnation may still come again as that. One without cannot come again, and
+    /// nothing but its carrier says that it was let in.
+    pub fn knows(&self, role: Role, incarnation: Option<Secret>) -> bool {
+        incarnation.is_none() || self.entry_of(incarnation).is_some_and(|entry| entry.role == role)
+    }
+
+    /// The active display was sent away: it cannot come again. Gives its certificate, if no other has that.
     #[must_use = "the certificate is good no more"]
     pub fn forget_active(&mut self) -> Option<C> {
         let known = self.active.take()?;
         self.forget(&known)
+    }
+
+    /// This display has left for good, unless another has come since. As [`Self::forget_active`].
+    #[must_use = "the certificate is good no more"]
+    pub fn forget_stay(&mut self, stay: Stay) -> Option<C> {
+        if self.stay() == Some(stay) { self.forget_active() } else { None }
     }
 
     /// The viewers were sent away: none of them can come again. Gives certificates as [`Self::forget_active`].
@@ -292,7 +316,10 @@ impl<C: Copy + Eq> Secrets<C> {
     fn remember(&mut self, role: Role, known: Known<C>) -> Option<C> {
         self.viewers.retain(|viewer| !viewer.shows(known.incarnation));
         let gone = match role {
-            Role::Active => self.active.replace(known),
+            Role::Active => {
+                self.stays += 1;
+                self.active.replace(known)
+            }
             Role::View => {
                 self.viewers.push(known);
                 (self.viewers.len() > MAX_VIEWERS).then(|| self.viewers.remove(0))
