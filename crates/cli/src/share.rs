@@ -16,6 +16,7 @@ use serde_json::json;
 use wayferry_host::control::{self, Answer, LinkRole, NewLink, Request, Share, Word};
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::random_name;
+use wayferry_host::sanitize;
 use wayferry_net::Ticket;
 use wayferry_net::quic::PageOrigin;
 use wayferry_net::site::{self, Server, Site};
@@ -116,7 +117,7 @@ fn told(address: &str, link: &NewLink, as_json: bool) -> String {
     let role = if link.control { LinkRole::Control } else { LinkRole::View };
     let (id, seconds, uses) = (u32::from(link.id), link.seconds, link.uses);
     let document = json!({ "link": address, "id": id, "role": role, "seconds": seconds, "uses": uses });
-    format!("{document}\n")
+    sanitize::json(&document, false)
 }
 
 /// What the user should know of a link.
