@@ -197,6 +197,12 @@ impl Admission {
         self.dismiss(gone);
     }
 
+    /// This display is here no more, unless another has come since; it may come again if it showed by what.
+    pub fn lose_stay(&mut self, stay: Stay) {
+        let gone = self.admission.secrets_mut().lose_stay(stay);
+        self.dismiss(gone);
+    }
+
     /// The viewers were sent away: none of them can come again.
     pub fn forget_viewers(&mut self) {
         let gone = self.admission.secrets_mut().forget_viewers();
@@ -245,7 +251,8 @@ impl Admission {
         // A display with a TLS session ticket was let in before.
         let is_known = |peer| early || self.admitted.is_some() || self.admission.secrets().is_known(peer);
         let lane = if peer.is_some_and(is_known) { Lane::Known } else { Lane::Stranger };
-        // A page has none. It is known by its incarnation alone, and is to be taken for no other.
+        // A page has none, and shows no incarnation either: it is remembered while it is here, at most, and is to be
+        // taken for no other.
         let peer = peer.unwrap_or_else(|| Fingerprint(random_bytes()));
         let (number, lost) = self.admission.come((lane, address.ip().into()), peer, now, |config| {
             let mut link = Link::new(Session::new(config), carrier);

@@ -64,7 +64,7 @@ pub enum Call {
 pub struct LinksRevoked {
     /// Which; none is if it does not say.
     pub which: Option<LinkId>,
-    /// There was such a link, or somebody who came by it.
+    /// There was such a link, or somebody who came by it and may come again; viewers that are there may not.
     pub any: bool,
     /// The display came by it.
     pub active: bool,

@@ -52,8 +52,8 @@ impl AppSide<'_> {
                 }
                 Call::Links(socket) => answer(&socket, &Answer::Links(self.links(now))),
                 Call::LinksRevoked(revoked, socket) => {
-                    self.send_guests_away(now, revoked);
-                    answer(&socket, &if revoked.any { Answer::Done } else { Answer::Not(NO_LINK.into()) });
+                    let any = self.send_guests_away(now, revoked);
+                    answer(&socket, &if any { Answer::Done } else { Answer::Not(NO_LINK.into()) });
                 }
                 Call::Stop(socket) => {
                     self.ending.stopped = Some(0);
@@ -159,7 +159,7 @@ impl AppSide<'_> {
             .with_microphone(self.sound.as_ref().map(Sound::microphone_document))
             .with_encoder(encoder::in_use())
             .with_gpu(self.gpu.as_ref().map(|gpu| gpu.document(now, on_gpu)))
-            .with_link(self.control_server.as_ref().and_then(|server| server.admission_there().active_link()))
+            .with_link(self.active_link())
             .with_views(self.views.viewers(now), self.views.figures())
             .document()
     }

@@ -210,6 +210,9 @@ impl AppSide<'_> {
         }
         if let Some(server) = &mut self.control_server {
             server.tell(&Notice::Detached);
+            if let Some(stay) = self.hub.link.stay {
+                server.admission().lose_stay(stay);
+            }
         }
     }
 

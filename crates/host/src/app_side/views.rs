@@ -286,10 +286,12 @@ impl Views {
         Some(incarnation)
     }
 
-    /// Sends those away who came by that link, or by any, which is good no more.
-    pub(super) fn dismiss_guests(&mut self, now: Time, which: Option<LinkId>) {
+    /// Sends those away who came by that link, or by any, which is good no more. Says whether there were any.
+    pub(super) fn dismiss_guests(&mut self, now: Time, which: Option<LinkId>) -> bool {
         let came = |viewer: &Viewer| viewer.by.is_some_and(|id| which.is_none_or(|which| which == id));
+        let any = self.viewers.iter().any(came);
         self.send_away(now, &CloseReason::BadSecret, came);
+        any
     }
 
     fn send_away(&mut self, now: Time, why: &CloseReason, whom: impl Fn(&Viewer) -> bool) {

@@ -50,7 +50,7 @@ pub struct Stay(u64);
 /// By what a display is known that was let in.
 #[derive(Debug, Clone, Copy)]
 struct Known<C> {
-    /// With this it may come again.
+    /// With this it may come again. A viewer without is not remembered.
     incarnation: Option<Secret>,
     certificate: C,
     /// The link by which it came.
@@ -77,7 +77,7 @@ impl From<Role> for Entry {
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "certificates are good no more, and who came by them has to leave"]
 pub struct Revoked<C> {
-    /// There was a good one, or somebody who came by it.
+    /// There was a good one, or somebody who may come again by having come by it, or is the active display.
     pub any: bool,
     /// The active display came by it.
     pub active: bool,
@@ -246,6 +246,14 @@ impl<C: Copy + Eq> Secrets<C> {
     }
 
     /// What was given to a display that is not known any more goes with it.
+    /// The active display is here no more, unless another has come since. It may come again if it showed by what. As
+    /// [`Self::forget_active`].
+    #[must_use = "the certificate is good no more"]
+    pub fn lose_stay(&mut self, stay: Stay) -> Option<C> {
+        let lasts = self.active.as_ref().is_some_and(|active| active.incarnation.is_some());
+        if lasts { None } else { self.forget_stay(stay) }
+    }
+
     fn forget(&mut self, gone: &Known<C>) -> Option<C> {
         if self.is_known(gone.certificate) {
             return None;
@@ -312,13 +320,18 @@ impl<C: Copy + Eq> Secrets<C> {
         Some((entry, self.remember(role, known)))
     }
 
-    /// One that it replaces cannot come again.
+    /// One that it replaces cannot come again. Nor can one that does not show by what: nothing is kept of such a viewer,
+    /// for nobody tells when it has left, and of such a display only while it is here.
     fn remember(&mut self, role: Role, known: Known<C>) -> Option<C> {
         self.viewers.retain(|viewer| !viewer.shows(known.incarnation));
         let gone = match role {
             Role::Active => {
                 self.stays += 1;
                 self.active.replace(known)
+            }
+            Role::View if known.incarnation.is_none() => {
+                let awaited = self.given.iter().any(|given| given.met == Some(known.certificate));
+                return if awaited { None } else { self.forget(&known) };
             }
             Role::View => {
                 self.viewers.push(known);
@@ -494,6 +507,39 @@ mod tests {
         assert_eq!(secrets.revoke_links(None, Time::ZERO), revoked(true, vec![1]));
         assert!(!come(&mut secrets, 1, Role::Active) && secrets.active_link().is_none());
         assert!(!secrets.revoke_links(None, Time::ZERO).any);
+    }
+
+    /// Pages show no incarnation. They were remembered as viewers that may come again, for ever.
+    #[test]
+    fn regression_visits_of_pages_push_out_a_viewer_and_count_when_they_are_over() {
+        let mut secrets = secrets();
+        let mut make = |role, byte| secrets.link(role, Digest([byte; 32]), (LATER, 20), Time::ZERO);
+        let (view, control) =
+            (make(Role::View, 1).expect("a place"), make(Role::Active, 2).expect("a place"));
+        secrets.invite(Role::View, secret(1), 1, Time::ZERO);
+        assert!(secrets.admit(&shown(Some(secret(1)), 1), Time::ZERO).is_some());
+        let page = |link, certificate, wish| {
+            Credentials { key: Some(Key::Link(link)), incarnation: None, certificate, wish }
+        };
+        for visit in 0..=MAX_VIEWERS as u8 {
+            let came = secrets.admit(&page(view, 100 + visit, Role::View), Time::ZERO);
+            assert_eq!(came.expect("it is good").1, Some(100 + visit), "its certificate is good for nothing else");
+        }
+        assert!(secrets.admit(&shown(None, 1), Time::ZERO).is_some(), "it comes again");
+        let revoked = secrets.revoke_links(Some(view), Time::ZERO);
+        assert_eq!(revoked, Revoked { any: true, active: false, gone: vec![] });
+        assert!(!secrets.revoke_links(Some(view), Time::ZERO).any, "nobody is remembered who came by it");
+
+        assert!(secrets.admit(&page(control, 200, Role::Active), Time::ZERO).is_some());
+        let stay = secrets.stay().expect("it is here");
+        assert_eq!(secrets.active_link(), Some(control));
+        assert_eq!((secrets.lose_stay(stay), secrets.active_link()), (Some(200), None));
+        assert!(secrets.admit(&page(control, 201, Role::Active), Time::ZERO).is_some());
+        assert_eq!(secrets.lose_stay(stay), None, "it was not meant");
+        let native = Credentials { incarnation: Some(secret(9)), ..page(control, 202, Role::Active) };
+        assert!(secrets.admit(&native, Time::ZERO).is_some());
+        let stay = secrets.stay().expect("it is here");
+        assert_eq!((secrets.lose_stay(stay), secrets.active_link()), (None, Some(control)));
     }
 
     #[derive(Debug, Clone)]
