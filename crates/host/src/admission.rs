@@ -275,6 +275,11 @@ impl Admission {
                 candidate.holder().welcome();
                 Some((entry, candidate))
             }
+            Fate::Full(candidate) => {
+                candidate.holder().welcome();
+                refuse_as_full(candidate.forgo(now), now);
+                None
+            }
             Fate::Leaves(mut link, why) => {
                 link.transmit(now);
                 // One that has gone before it said who it is was not refused: displays hold a connection ready that
@@ -290,6 +295,11 @@ impl Admission {
         }
     }
 
+    /// From now on there are places for so many viewers.
+    pub fn set_free(&mut self, viewers: usize) {
+        self.admission.set_free(viewers);
+    }
+
     /// To be polled for input.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let listener = self.listener.iter().map(Listener::wake_fd);
@@ -303,11 +313,22 @@ impl Admission {
     }
 }
 
+/// There is no place for this viewer.
+pub fn refuse_as_full(mut link: Link, now: Time) {
+    // Sent before anything else: a viewer that is refused before it was welcomed would come again.
+    link.session.on_timeout(now);
+    link.transmit(now);
+    link.session.close(CloseReason::TooMuch(FULL.into()));
+    link.transmit(now);
+}
+
 /// SHA-256.
 fn digest(secret: &Secret) -> Digest {
     Digest(wayferry_net::sha256(secret.expose()))
 }
 
+/// Why no other viewer is let in.
+pub const FULL: &str = "8 viewers already (limit)";
 /// Why there is no link.
 const NO_PORT: &str = "the session has no UDP port";
 /// Nothing answers at port 0: the display comes on the stream.

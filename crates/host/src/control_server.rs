@@ -18,7 +18,7 @@ use wayferry_net::quic::PageOrigin;
 use wayferry_proto::admission::{Entry, LinkId, Role};
 use wayferry_proto::{Candidate, Secret, Time};
 
-use crate::admission::Admission;
+use crate::admission::{Admission, FULL};
 use crate::bootstrap::{Choice, Line};
 use crate::carriers;
 use crate::clock::earlier;
@@ -176,9 +176,10 @@ impl ControlServer {
         self.named.name()
     }
 
-    /// Whether there are as many viewers as allowed: more are refused.
-    pub fn set_full(&mut self, full: bool) {
-        self.full = full;
+    /// For how many more viewers there are places: others are refused.
+    pub fn set_free(&mut self, viewers: usize) {
+        self.full = viewers == 0;
+        self.admission.set_free(viewers);
     }
 
     /// Who may come again.
@@ -464,8 +465,6 @@ pub const VIEW_LIFE: Duration = Duration::from_secs(3_600);
 pub const VIEW_LIFE_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// How many may come by a link for viewing.
 const VIEW_USES_MAX: u8 = 8;
-/// Why no other viewer is let in.
-pub const FULL: &str = "8 viewers already (limit)";
 /// Callers connected at once.
 const MAX_VISITORS: usize = 32;
 /// How long each may take for a line; a display's attempt at QUIC is between two of them.

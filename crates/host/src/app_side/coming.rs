@@ -68,8 +68,8 @@ impl AppSide<'_> {
                 Call::OwnerLeft => self.abandon(),
             }
         }
-        let full = self.views.is_full();
-        self.control_server.iter_mut().for_each(|server| server.set_full(full));
+        let free = self.views.free();
+        self.control_server.iter_mut().for_each(|server| server.set_free(free));
     }
 
     /// A display was let in. It is turned away if it is known no more: another came right after it, or an order that

@@ -114,6 +114,16 @@ pub(super) struct Credentials<C> {
     pub(super) wish: Role,
 }
 
+/// What becomes of what a display shows, if it is let in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Verdict {
+    pub(super) entry: Entry,
+    /// What is used up by that, if anything.
+    spends: Option<Key>,
+    /// It does not come again.
+    pub(super) is_new: bool,
+}
+
 impl<C> Given<C> {
     fn is_good(&self, now: Time) -> bool {
         now < self.until
@@ -290,9 +300,8 @@ impl<C: Copy + Eq> Secrets<C> {
         }
     }
 
-    /// Lets a display in if what it shows is good now, and as what; it may come again as that. With the certificate of
-    /// one that cannot come again for it, as [`Self::forget_active`] gives it.
-    pub(super) fn admit(&mut self, shown: &Credentials<C>, now: Time) -> Option<(Entry, Option<C>)> {
+    /// As what a display is to be let in, if what it shows is good now.
+    pub(super) fn judge(&self, shown: &Credentials<C>, now: Time) -> Option<Verdict> {
         let opens = shown.key.and_then(|key| Some((key, self.entry_by(key, now)?)));
         let known = self.entry_of(shown.incarnation);
         let entry = opens.map(|(_, entry)| entry).or(known)?;
@@ -308,16 +317,27 @@ impl<C: Copy + Eq> Secrets<C> {
         if is_other && (role == Role::View || entry.link.is_some()) {
             return None;
         }
-        match opens.map(|(key, _)| key) {
+        let spends = match opens.map(|(key, _)| key) {
+            // The same display on two ways at once is one.
+            Some(Key::Link(id)) if known.and_then(|known| known.link) == Some(id) => None,
+            key => key,
+        };
+        Some(Verdict { entry, spends, is_new: known.is_none() })
+    }
+
+    /// Lets a display in as it was judged; it may come again as that. Gives the certificate of one that cannot come
+    /// again for it, as [`Self::forget_active`].
+    pub(super) fn admit(&mut self, shown: &Credentials<C>, verdict: Verdict) -> Option<C> {
+        let Verdict { entry, spends, .. } = verdict;
+        match spends {
             // It is good no more.
             Some(Key::Given(secret)) => self.given.retain(|given| given.secret != secret),
-            // The same display on two ways at once is one.
-            Some(Key::Link(id)) if known.and_then(|known| known.link) != Some(id) => self.links.spend(id),
-            Some(Key::Link(_)) | None => {}
+            Some(Key::Link(id)) => self.links.spend(id),
+            None => {}
         }
-        let Entry { link, .. } = entry;
+        let Entry { role, link } = entry;
         let known = Known { incarnation: shown.incarnation, certificate: shown.certificate, link };
-        Some((entry, self.remember(role, known)))
+        self.remember(role, known)
     }
 
     /// One that it replaces cannot come again. Nor can one that does not show by what: nothing is kept of such a viewer,
@@ -393,12 +413,17 @@ mod tests {
         Credentials { key, incarnation: Some(self::secret(run)), certificate: run, wish: Role::Active }
     }
 
+    fn admit(secrets: &mut Secrets<u8>, shown: &Credentials<u8>, now: Time) -> Option<(Entry, Option<u8>)> {
+        let verdict = secrets.judge(shown, now)?;
+        Some((verdict.entry, secrets.admit(shown, verdict)))
+    }
+
     #[test]
     fn a_secret_for_viewing_is_good_for_that_alone_and_once() {
         let mut secrets = secrets();
         secrets.print(Role::View, secret(1), LATER);
         secrets.print(Role::Active, secret(2), LATER);
-        let mut come = |byte, run| secrets.admit(&shown(Some(secret(byte)), run), Time::ZERO);
+        let mut come = |byte, run| admit(&mut secrets, &shown(Some(secret(byte)), run), Time::ZERO);
         let view = Some((Role::View.into(), None));
         assert_eq!([come(1, 11), come(1, 12)], [view, None]);
         assert_eq!([come(2, 13), come(2, 14)], [Some((Role::Active.into(), None)), None]);
@@ -412,7 +437,7 @@ mod tests {
         secrets.viewers.push(known(4));
         let comes = [3, 4, 5].map(|byte| secrets.entry_of(Some(secret(byte))).map(|entry| entry.role));
         assert_eq!(comes, [Some(Role::Active), Some(Role::View), None]);
-        let shows = [3, 4].map(|byte| secrets.admit(&shown(Some(secret(byte)), 5), Time::ZERO));
+        let shows = [3, 4].map(|byte| admit(&mut secrets, &shown(Some(secret(byte)), 5), Time::ZERO));
         assert_eq!(shows, [None, None], "it is no secret of another display");
     }
 
@@ -424,7 +449,10 @@ mod tests {
             let now = Time::from_millis(round * 61_000);
             secrets.invite(Role::Active, secret(100 + round as u8), 2, now);
         }
-        assert_eq!(secrets.admit(&shown(Some(secret(1)), 9), Time::ZERO), Some((Role::View.into(), None)));
+        assert_eq!(
+            admit(&mut secrets, &shown(Some(secret(1)), 9), Time::ZERO),
+            Some((Role::View.into(), None))
+        );
     }
 
     /// It had asked to view with what it comes again by, and was known as both.
@@ -434,13 +462,16 @@ mod tests {
         for byte in [1, 2] {
             secrets.print(Role::Active, secret(byte), LATER);
         }
-        assert_eq!(secrets.admit(&shown(Some(secret(1)), 9), Time::ZERO), Some((Role::Active.into(), None)));
+        assert_eq!(
+            admit(&mut secrets, &shown(Some(secret(1)), 9), Time::ZERO),
+            Some((Role::Active.into(), None))
+        );
         for also in [None, Some(secret(2))] {
             let wish = Credentials { wish: Role::View, ..shown(also, 9) };
-            assert_eq!(secrets.admit(&wish, Time::ZERO), None);
+            assert_eq!(admit(&mut secrets, &wish, Time::ZERO), None);
         }
         assert_eq!(secrets.forget_active(), Some(9));
-        assert_eq!(secrets.admit(&shown(None, 9), Time::ZERO), None);
+        assert_eq!(admit(&mut secrets, &shown(None, 9), Time::ZERO), None);
     }
 
     #[test]
@@ -450,7 +481,7 @@ mod tests {
         let (view, control) =
             (make(Role::View, 1).expect("a place"), make(Role::Active, 2).expect("a place"));
         let by = |link, run, wish| Credentials { key: Some(Key::Link(link)), wish, ..shown(None, run) };
-        let mut come = |shown| secrets.admit(&shown, Time::ZERO).map(|(entry, _)| entry.role);
+        let mut come = |shown| admit(&mut secrets, &shown, Time::ZERO).map(|(entry, _)| entry.role);
         assert_eq!(come(by(view, 1, Role::Active)), None, "it says that it would type");
         assert_eq!(come(by(view, 1, Role::View)), Some(Role::View));
         assert_eq!(come(by(control, 1, Role::Active)), None, "it is known as a viewer");
@@ -466,7 +497,7 @@ mod tests {
         let mut secrets = secrets();
         secrets.print(Role::Active, secret(1), LATER);
         assert_eq!(secrets.accepted(Time::ZERO).secrets, [secret(1)]);
-        assert_eq!(secrets.admit(&shown(Some(secret(1)), 9), LATER), None);
+        assert_eq!(admit(&mut secrets, &shown(Some(secret(1)), 9), LATER), None);
     }
 
     fn by_link(id: LinkId, run: u8, wish: Role) -> Credentials<u8> {
@@ -478,13 +509,13 @@ mod tests {
         let mut secrets = secrets();
         let id = secrets.link(Role::View, Digest([1; 32]), (LATER, 2), Time::ZERO).expect("a place");
         let entry = Entry { role: Role::View, link: Some(id) };
-        assert_eq!(secrets.admit(&by_link(id, 1, Role::Active), Time::ZERO), None);
+        assert_eq!(admit(&mut secrets, &by_link(id, 1, Role::Active), Time::ZERO), None);
         assert_eq!(secrets.links(Time::ZERO).next().map(|link| link.uses), Some(2), "it was not used");
-        assert_eq!(secrets.admit(&by_link(id, 1, Role::View), Time::ZERO), Some((entry, None)));
+        assert_eq!(admit(&mut secrets, &by_link(id, 1, Role::View), Time::ZERO), Some((entry, None)));
         // Nor when it comes again.
-        assert_eq!(secrets.admit(&shown(None, 1), Time::ZERO), None);
+        assert_eq!(admit(&mut secrets, &shown(None, 1), Time::ZERO), None);
         let again = Credentials { wish: Role::View, ..shown(None, 1) };
-        assert_eq!(secrets.admit(&again, Time::ZERO), Some((entry, None)));
+        assert_eq!(admit(&mut secrets, &again, Time::ZERO), Some((entry, None)));
     }
 
     /// Its place among the viewers that are remembered may be taken by others; its link is good no more all the same.
@@ -493,17 +524,17 @@ mod tests {
         let mut secrets = secrets();
         let control = secrets.link(Role::Active, Digest([1; 32]), (LATER, 1), Time::ZERO).expect("a place");
         let view = secrets.link(Role::View, Digest([2; 32]), (LATER, 8), Time::ZERO).expect("a place");
-        assert!(secrets.admit(&by_link(control, 1, Role::Active), Time::ZERO).is_some());
-        assert!(secrets.admit(&by_link(view, 2, Role::View), Time::ZERO).is_some());
+        assert!(admit(&mut secrets, &by_link(control, 1, Role::Active), Time::ZERO).is_some());
+        assert!(admit(&mut secrets, &by_link(view, 2, Role::View), Time::ZERO).is_some());
         assert_eq!((secrets.active_link(), secrets.len().1), (Some(control), 2));
         let revoked = |active, gone| Revoked { any: true, active, gone };
         assert_eq!(secrets.revoke_links(Some(view), Time::ZERO), revoked(false, vec![2]));
         let come = |secrets: &mut Secrets<u8>, run, wish| {
-            secrets.admit(&Credentials { wish, ..shown(None, run) }, Time::ZERO).is_some()
+            admit(secrets, &Credentials { wish, ..shown(None, run) }, Time::ZERO).is_some()
         };
         // Its certificate is refused, and so is what it comes again by.
         assert!(!come(&mut secrets, 2, Role::View) && come(&mut secrets, 1, Role::Active));
-        assert_eq!(secrets.admit(&by_link(view, 3, Role::View), Time::ZERO), None);
+        assert_eq!(admit(&mut secrets, &by_link(view, 3, Role::View), Time::ZERO), None);
         assert_eq!(secrets.revoke_links(None, Time::ZERO), revoked(true, vec![1]));
         assert!(!come(&mut secrets, 1, Role::Active) && secrets.active_link().is_none());
         assert!(!secrets.revoke_links(None, Time::ZERO).any);
@@ -517,27 +548,34 @@ mod tests {
         let (view, control) =
             (make(Role::View, 1).expect("a place"), make(Role::Active, 2).expect("a place"));
         secrets.invite(Role::View, secret(1), 1, Time::ZERO);
-        assert!(secrets.admit(&shown(Some(secret(1)), 1), Time::ZERO).is_some());
-        let page = |link, certificate, wish| {
-            Credentials { key: Some(Key::Link(link)), incarnation: None, certificate, wish }
+        assert!(admit(&mut secrets, &shown(Some(secret(1)), 1), Time::ZERO).is_some());
+        let page = |link, certificate, wish| Credentials {
+            key: Some(Key::Link(link)),
+            incarnation: None,
+            certificate,
+            wish,
         };
         for visit in 0..=MAX_VIEWERS as u8 {
-            let came = secrets.admit(&page(view, 100 + visit, Role::View), Time::ZERO);
-            assert_eq!(came.expect("it is good").1, Some(100 + visit), "its certificate is good for nothing else");
+            let came = admit(&mut secrets, &page(view, 100 + visit, Role::View), Time::ZERO);
+            assert_eq!(
+                came.expect("it is good").1,
+                Some(100 + visit),
+                "its certificate is good for nothing else"
+            );
         }
-        assert!(secrets.admit(&shown(None, 1), Time::ZERO).is_some(), "it comes again");
+        assert!(admit(&mut secrets, &shown(None, 1), Time::ZERO).is_some(), "it comes again");
         let revoked = secrets.revoke_links(Some(view), Time::ZERO);
         assert_eq!(revoked, Revoked { any: true, active: false, gone: vec![] });
         assert!(!secrets.revoke_links(Some(view), Time::ZERO).any, "nobody is remembered who came by it");
 
-        assert!(secrets.admit(&page(control, 200, Role::Active), Time::ZERO).is_some());
+        assert!(admit(&mut secrets, &page(control, 200, Role::Active), Time::ZERO).is_some());
         let stay = secrets.stay().expect("it is here");
         assert_eq!(secrets.active_link(), Some(control));
         assert_eq!((secrets.lose_stay(stay), secrets.active_link()), (Some(200), None));
-        assert!(secrets.admit(&page(control, 201, Role::Active), Time::ZERO).is_some());
+        assert!(admit(&mut secrets, &page(control, 201, Role::Active), Time::ZERO).is_some());
         assert_eq!(secrets.lose_stay(stay), None, "it was not meant");
         let native = Credentials { incarnation: Some(secret(9)), ..page(control, 202, Role::Active) };
-        assert!(secrets.admit(&native, Time::ZERO).is_some());
+        assert!(admit(&mut secrets, &native, Time::ZERO).is_some());
         let stay = secrets.stay().expect("it is here");
         assert_eq!((secrets.lose_stay(stay), secrets.active_link()), (None, Some(control)));
     }
@@ -639,13 +677,13 @@ mod tests {
                         let id = model.links.get(link).map(|link| link.id);
                         let key = id.map(Key::Link);
                         let shown = Credentials { key, wish: wish(views), ..shown(None, run) };
-                        let came = secrets.admit(&shown, now);
+                        let came = admit(&mut secrets, &shown, now);
                         let expected = model.come(link, run, wish(views));
                         prop_assert_eq!(came.map(|(entry, _)| entry.role), expected);
                     }
                     Step::Again { run, views } => {
                         let shown = Credentials { wish: wish(views), ..shown(None, run) };
-                        let came = secrets.admit(&shown, now).map(|(entry, _)| entry.role);
+                        let came = admit(&mut secrets, &shown, now).map(|(entry, _)| entry.role);
                         prop_assert_eq!(came, model.again(run, wish(views)));
                     }
                     Step::Revoke(which) => {
