@@ -6,6 +6,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use wayferry_net::quic::{Connected, Listener, PageOrigin, SetupError};
 use wayferry_net::{Admitted, Carrier, Fingerprint, Ticket};
@@ -13,6 +14,7 @@ use wayferry_proto::admission::{self, Entry, Fate, Lane, LinkId, MAX_LINKS, Revo
 use wayferry_proto::{Candidate, CloseReason, Config, Digest, Secret, Session, SessionId, Source, Time};
 
 use crate::carriers::reachable;
+use crate::clock;
 use crate::edge::socket::random_bytes;
 use crate::event::{Reporter, SessionEvent};
 use crate::link::{Link, closed};
@@ -25,6 +27,9 @@ pub struct Admission {
     identity: Fingerprint,
     session: SessionId,
     admission: admission::Admission<Fingerprint, Link>,
+    /// How long the machine was suspended since it started, and how much of that was counted.
+    asleep: Box<dyn Fn() -> Duration + Send>,
+    counted: Duration,
     reporter: Reporter,
 }
 
@@ -39,7 +44,8 @@ impl Admission {
         let session = config.session;
         let config = Config { digest: Some(digest), ..config };
         let admission = admission::Admission::new(config, Secret::from(random_bytes::<32>()));
-        Self { listener, admitted: None, identity, session, admission, reporter }
+        let (asleep, counted) = (Box::new(clock::asleep), clock::asleep());
+        Self { listener, admitted: None, identity, session, admission, asleep, counted, reporter }
     }
 
     /// The listener accepts only the certificates on this list.
@@ -47,6 +53,16 @@ impl Admission {
     pub fn with_list(mut self, admitted: Admitted) -> Self {
         self.admitted = Some(admitted);
         self
+    }
+
+    /// Counts the time for which the machine was suspended: tickets and links expire meanwhile, too. To be called before
+    /// anything is judged or told by the time.
+    pub fn count_sleep(&mut self) {
+        let asleep = (self.asleep)();
+        if let Some(more) = asleep.checked_sub(self.counted).filter(|more| !more.is_zero()) {
+            self.admission.secrets_mut().shorten(more);
+            self.counted = asleep;
+        }
     }
 
     /// Whether tickets can be printed: not where the listener accepts only known certificates.
@@ -231,6 +247,7 @@ impl Admission {
 
     /// Looks at the candidates; gives those that are let in, and as what.
     pub fn turn(&mut self, now: Time) -> Vec<(Entry, Candidate<Link>)> {
+        self.count_sleep();
         if let Some(listener) = &self.listener {
             listener.clear_wake();
         }
@@ -338,6 +355,8 @@ const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCAL
 pub(crate) mod tests {
     use std::collections::{HashMap, VecDeque};
     use std::os::fd::{AsFd, OwnedFd};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     use wayferry_proto::{Arrival, LinkState, Side, Transmit};
 
@@ -429,6 +448,30 @@ pub(crate) mod tests {
         admission.forget_viewers();
         assert_eq!((admits(2), come_again(&mut admission, 2, secret(2))), (false, None));
         assert_eq!(visited(&mut admission, 1, Role::Active), Some(Role::Active), "ssh brings it again");
+    }
+
+    #[test]
+    fn regression_what_is_good_for_a_while_outlives_a_night_of_the_machine() {
+        let night = Arc::new(AtomicU64::new(7));
+        let slept = Arc::clone(&night);
+        let mut admission = admission();
+        (admission.asleep, admission.counted) =
+            (Box::new(move || Duration::from_secs(slept.load(Ordering::Relaxed))), Duration::from_secs(7));
+        let (now, hour) = (Time::ZERO, Time::ZERO + Duration::from_secs(3_600));
+        for byte in [1, 2] {
+            admission.ticket(Role::View, secret(byte), hour);
+        }
+        let links = admission.admission.secrets_mut();
+        links.link(Role::View, digest(&secret(3)), (hour, 8), now).expect("a place");
+        night.store(7 + 3_599, Ordering::Relaxed);
+        assert_eq!(come_again(&mut admission, 1, secret(1)), Some(Role::View));
+        assert_eq!(
+            admission.links(now).map(|link| link.until).collect::<Vec<_>>(),
+            [Time::from_millis(1_000)]
+        );
+        night.store(7 + 3_600, Ordering::Relaxed);
+        assert_eq!(come_again(&mut admission, 2, secret(2)), None);
+        assert_eq!(admission.links(now).count(), 0);
     }
 
     #[test]

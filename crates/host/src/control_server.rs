@@ -95,6 +95,7 @@ impl Part for ControlServer {
 
     fn turn(&mut self, now: Time, _hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
         self.refresh(now);
+        self.admission.count_sleep();
         if self.owner.as_ref().is_some_and(|owner| ready.has(&owner.socket)) {
             let owner = self.hear_owner();
             self.calls.extend(owner);

@@ -211,6 +211,13 @@ impl<C: Copy + Eq> Secrets<C> {
         });
     }
 
+    /// The caller's clock stood still for so long, as that of a machine that sleeps: what is good until some time is so
+    /// for that much less.
+    pub fn shorten(&mut self, by: Duration) {
+        self.given.iter_mut().for_each(|given| given.until = given.until - by);
+        self.links.shorten(by);
+    }
+
     /// Printed secrets are good no more.
     pub fn revoke_printed(&mut self) {
         self.given.retain(|given| given.met.is_some());
