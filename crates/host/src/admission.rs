@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use wayferry_net::quic::{Connected, Listener, PageOrigin, SetupError};
 use wayferry_net::{Admitted, Carrier, Fingerprint, Ticket};
-use wayferry_proto::admission::{self, Entry, Fate, Lane, LinkId, MAX_LINKS, Revoked, Role, Stay};
+use wayferry_proto::admission::{self, Entry, Fate, Lane, LinkId, MAX_LINKS, Revoked, Role, Secrets, Stay};
 use wayferry_proto::{Candidate, CloseReason, Config, Digest, Secret, Session, SessionId, Source, Time};
 
 use crate::carriers::reachable;
@@ -18,6 +18,23 @@ use crate::clock;
 use crate::edge::socket::random_bytes;
 use crate::event::{Reporter, SessionEvent};
 use crate::link::{Link, closed};
+
+/// With what a page comes.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Link(LinkId),
+    Ticket(Secret),
+}
+
+impl Way {
+    /// Until when it lets somebody in; none if it does not.
+    fn good_until(self, secrets: &Secrets<Fingerprint>, now: Time) -> Option<Time> {
+        match self {
+            Self::Link(id) => secrets.links(now).find(|link| link.id == id).map(|link| link.until),
+            Self::Ticket(secret) => secrets.given_until(secret, now),
+        }
+    }
+}
 
 /// A listening port, and the displays that ask to be let in.
 pub struct Admission {
@@ -27,6 +44,8 @@ pub struct Admission {
     identity: Fingerprint,
     session: SessionId,
     admission: admission::Admission<Fingerprint, Link>,
+    /// Where pages come from, each as long as what it was named with is good.
+    pages: Vec<(Way, PageOrigin)>,
     /// How long the machine was suspended since it started, and how much of that was counted.
     asleep: Box<dyn Fn() -> Duration + Send>,
     counted: Duration,
@@ -45,7 +64,8 @@ impl Admission {
         let config = Config { digest: Some(digest), ..config };
         let admission = admission::Admission::new(config, Secret::from(random_bytes::<32>()));
         let (asleep, counted) = (Box::new(clock::asleep), clock::asleep());
-        Self { listener, admitted: None, identity, session, admission, asleep, counted, reporter }
+        let (admitted, pages) = (None, Vec::new());
+        Self { listener, admitted, identity, session, admission, pages, asleep, counted, reporter }
     }
 
     /// The listener accepts only the certificates on this list.
@@ -81,7 +101,8 @@ impl Admission {
         self.ticket_with(secret)
     }
 
-    /// The same for a page of that origin; from now on the port answers browsers, too. `None` where there is no port.
+    /// The same for a page of that origin, which may come while the ticket is good; from now on the port answers
+    /// browsers, too. `None` where there is no port.
     ///
     /// # Errors
     /// No certificate can be made for it.
@@ -89,12 +110,14 @@ impl Admission {
         &mut self,
         role: Role,
         secret: Secret,
-        until: Time,
+        (until, now): (Time, Time),
         origin: PageOrigin,
     ) -> Result<Option<Ticket>, SetupError> {
         let Some(listener) = &self.listener else { return Ok(None) };
-        let fingerprint = listener.admit_page(origin)?;
-        Ok(Some(Ticket { fingerprint, ..self.ticket(role, secret, until) }))
+        let fingerprint = listener.page_certificate()?;
+        let ticket = Ticket { fingerprint, ..self.ticket(role, secret, until) };
+        self.admit_pages(Some((Way::Ticket(secret), origin)), now);
+        Ok(Some(ticket))
     }
 
     /// A link: a ticket with this secret for pages of that origin, which lets in `uses` of them, as `role` and nothing
@@ -112,10 +135,24 @@ impl Admission {
         now: Time,
     ) -> Result<(LinkId, Ticket), String> {
         let listener = self.listener.as_ref().ok_or(NO_PORT)?;
-        let fingerprint = listener.admit_page(origin).map_err(|error| error.to_string())?;
+        let fingerprint = listener.page_certificate().map_err(|error| error.to_string())?;
         let made = self.admission.secrets_mut().link(role, digest(&secret), good, now);
         let id = made.map_err(|_| format!("{MAX_LINKS} links are good already (limit); revoke some"))?;
+        self.admit_pages(Some((Way::Link(id), origin)), now);
         Ok((id, Ticket { fingerprint, ..self.ticket_at(secret, reached) }))
+    }
+
+    /// Pages may come of the origins of links and tickets that are good, and of no others; so there are never more of
+    /// them.
+    fn admit_pages(&mut self, more: Option<(Way, PageOrigin)>, now: Time) {
+        let Some(listener) = &self.listener else { return };
+        let (before, is_new) = (self.pages.len(), more.is_some());
+        let secrets = self.admission.secrets();
+        self.pages.retain(|(way, _)| way.good_until(secrets, now).is_some());
+        self.pages.extend(more);
+        if is_new || self.pages.len() < before {
+            listener.admit_pages(self.pages.iter().map(|(_, origin)| origin.clone()).collect());
+        }
     }
 
     /// The links that are good.
@@ -259,6 +296,7 @@ impl Admission {
         }
         let numbers = self.admission.numbers();
         come.extend(numbers.into_iter().filter_map(|number| self.look_at(number, now)));
+        self.admit_pages(None, now);
         come
     }
 
@@ -326,7 +364,9 @@ impl Admission {
     /// When [`Admission::turn`] is to be called at the latest.
     pub fn next_timeout(&self) -> Option<Time> {
         let more = self.admission.candidates().any(Link::has_more).then_some(Time::ZERO);
-        more.or_else(|| self.admission.next_timeout())
+        let ways = self.pages.iter().map(|(way, _)| way);
+        let over = ways.filter_map(|way| way.good_until(self.admission.secrets(), Time::ZERO)).min();
+        more.or_else(|| clock::earlier(self.admission.next_timeout(), over))
     }
 }
 
@@ -358,6 +398,8 @@ pub(crate) mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
+    use wayferry_net::quic::Options;
+    use wayferry_net::{Identity, Peers};
     use wayferry_proto::{Arrival, LinkState, Side, Transmit};
 
     use super::*;
@@ -472,6 +514,51 @@ pub(crate) mod tests {
         night.store(7 + 3_600, Ordering::Relaxed);
         assert_eq!(come_again(&mut admission, 2, secret(2)), None);
         assert_eq!(admission.links(now).count(), 0);
+    }
+
+    /// There were 16 origins at most, the latest ones, for whatever they were named.
+    #[test]
+    fn regression_a_share_that_is_refused_keeps_the_pages_of_a_good_link_out() {
+        let own = Identity::ephemeral().expect("randomness");
+        let at = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+        let listener = Listener::bind(at, None, &own, Peers::Secret, &Options::default()).expect("a port");
+        let config = Config::new(Side::App);
+        let mut admission = Admission::new(Some(listener), own.fingerprint(), config, Reporter::new(drop));
+        let origin =
+            |number: usize| format!("http://localhost:{}", 1024 + number).parse().expect("an origin");
+        let (now, hour) = (Time::ZERO, Time::ZERO + Duration::from_secs(3_600));
+        let mut link = |admission: &mut Admission, number, until| {
+            admission.link((Role::View, (until, 8)), secret(1), origin(number), None, now)
+        };
+        for number in 0..MAX_LINKS {
+            link(&mut admission, number, if number == 0 { hour } else { hour + hour.since_start() })
+                .expect("a place");
+        }
+        (MAX_LINKS..3 * MAX_LINKS).for_each(|number| assert!(link(&mut admission, number, hour).is_err()));
+        let ticket = admission.page_ticket(Role::View, secret(2), (hour, now), origin(99));
+        assert!(ticket.is_ok_and(|ticket| ticket.is_some()));
+        let listed = |admission: &Admission, number| {
+            let listed = admission.pages.iter().any(|(_, listed)| *listed == origin(number));
+            let may_come =
+                admission.listener.as_ref().is_some_and(|listener| listener.admits(&origin(number)));
+            assert_eq!(listed, may_come, "{number}");
+            listed
+        };
+        assert_eq!(
+            [0, 1, 15, 16, 99].map(|number| listed(&admission, number)),
+            [true, true, true, false, true]
+        );
+        assert_eq!(admission.next_timeout(), Some(hour));
+        let first = admission.links(now).nth(1).map(|link| link.id);
+        assert!(admission.revoke_links(first, now).0);
+        assert!(admission.turn(now).is_empty());
+        assert_eq!([0, 1, 2, 99].map(|number| listed(&admission, number)), [true, false, true, true]);
+        assert!(admission.turn(hour).is_empty());
+        assert_eq!(
+            [0, 2, 99].map(|number| listed(&admission, number)),
+            [false, true, false],
+            "they have expired"
+        );
     }
 
     #[test]

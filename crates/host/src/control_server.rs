@@ -293,7 +293,8 @@ impl ControlServer {
                 Some(Request::View(reached)) => Ok(Some(Step::Greeting(Role::View, reached))),
                 Some(Request::Ticket { view, good_for, page }) => {
                     let role = if view { Role::View } else { Role::Active };
-                    self.print_ticket(role, now + good_for.unwrap_or(TICKET_LIFE), page, visitor)
+                    let until = now + good_for.unwrap_or(TICKET_LIFE);
+                    self.print_ticket(role, (until, now), page, visitor)
                 }
                 Some(Request::Share(wanted)) => {
                     let secret = Secret::from(random_bytes::<32>());
@@ -345,14 +346,14 @@ impl ControlServer {
     fn print_ticket(
         &mut self,
         role: Role,
-        until: Time,
+        (until, now): (Time, Time),
         page: Option<PageOrigin>,
         visitor: &Visitor,
     ) -> Result<Option<Step>, String> {
         let secret = Secret::from(random_bytes::<32>());
         let ticket = match page {
             Some(origin) => {
-                let ticket = self.admission.page_ticket(role, secret, until, origin);
+                let ticket = self.admission.page_ticket(role, secret, (until, now), origin);
                 ticket.map_err(|error| error.to_string())?.ok_or("the session has no UDP port")?
             }
             None if self.admission.is_open() => self.admission.ticket(role, secret, until),

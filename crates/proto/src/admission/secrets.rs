@@ -181,6 +181,11 @@ impl<C: Copy + Eq> Secrets<C> {
         self.links.make(role, digest, good, now)
     }
 
+    /// Until when this secret is good, which was given out; none if it is not.
+    pub fn given_until(&self, secret: Secret, now: Time) -> Option<Time> {
+        self.given.iter().find(|given| given.secret == secret && given.is_good(now)).map(|given| given.until)
+    }
+
     /// The links that are good, the oldest first.
     pub fn links(&self, now: Time) -> impl Iterator<Item = &Link> {
         self.links.good(now)
