@@ -173,6 +173,11 @@ impl Admission {
         (any, active)
     }
 
+    /// Nobody more is let in by that link; who came by it may come again.
+    pub fn close_link(&mut self, id: LinkId, now: Time) {
+        self.admission.secrets_mut().close_link(id, now);
+    }
+
     /// Links for viewing are good no more.
     pub fn revoke_view_links(&mut self, now: Time) {
         self.admission.secrets_mut().revoke_view_links(now);

@@ -307,6 +307,11 @@ impl ControlServer {
                     answer(&visitor.socket, &Answer::Done);
                     Ok(None)
                 }
+                Some(Request::CloseLink(id)) => {
+                    self.admission.close_link(id, now);
+                    answer(&visitor.socket, &Answer::Done);
+                    Ok(None)
+                }
                 Some(Request::Info | Request::Detach | Request::DetachViews | Request::DetachView(_)) => {
                     Ok(None)
                 }

@@ -207,6 +207,11 @@ impl<C: Copy + Eq> Secrets<C> {
         Revoked { any, active: active_gone, gone }
     }
 
+    /// That link lets nobody more in. Who came by it may come again.
+    pub fn close_link(&mut self, id: LinkId, now: Time) {
+        self.links.revoke(Some(id), now);
+    }
+
     /// Links for viewing are good no more.
     pub fn revoke_view_links(&mut self, now: Time) {
         let ids: Vec<LinkId> =
