@@ -161,7 +161,7 @@ fn a_link_is_good_for_as_long_as_was_said_and_no_longer_than_it_may() {
     }
 }
 
-/// Whoever had its port next could have been told its ticket.
+/// Another user who had its port next could have been told its ticket.
 #[test]
 fn regression_a_link_is_good_when_its_page_is_served_no_more() {
     let (sway, looking) = (Sway::start(), Sway::with_output(1600, 900));

@@ -75,8 +75,8 @@ impl Admission {
         self
     }
 
-    /// Counts the time for which the machine was suspended: tickets and links expire meanwhile, too. To be called before
-    /// anything is judged or told by the time.
+    /// Counts the time for which the machine was suspended: tickets and links expire meanwhile, too. To be called
+    /// before anything is judged or told by the time.
     pub fn count_sleep(&mut self) {
         let asleep = (self.asleep)();
         if let Some(more) = asleep.checked_sub(self.counted).filter(|more| !more.is_zero()) {
@@ -173,7 +173,7 @@ impl Admission {
         (any, active)
     }
 
-    /// Nobody more is let in by that link; who came by it may come again.
+    /// No display more is let in by that link; who came by it may come again.
     pub fn close_link(&mut self, id: LinkId, now: Time) {
         self.admission.secrets_mut().close_link(id, now);
     }
@@ -521,7 +521,7 @@ pub(crate) mod tests {
         assert_eq!(admission.links(now).count(), 0);
     }
 
-    /// There were 16 origins at most, the latest ones, for whatever they were named.
+    /// There were 16 origins at most, the latest ones, though their links were none or over.
     #[test]
     fn regression_a_share_that_is_refused_keeps_the_pages_of_a_good_link_out() {
         let own = Identity::ephemeral().expect("randomness");
@@ -532,7 +532,7 @@ pub(crate) mod tests {
         let origin =
             |number: usize| format!("http://localhost:{}", 1024 + number).parse().expect("an origin");
         let (now, hour) = (Time::ZERO, Time::ZERO + Duration::from_secs(3_600));
-        let mut link = |admission: &mut Admission, number, until| {
+        let link = |admission: &mut Admission, number, until| {
             admission.link((Role::View, (until, 8)), secret(1), origin(number), None, now)
         };
         for number in 0..MAX_LINKS {

@@ -39,7 +39,7 @@ pub enum Request {
     Links,
     /// Makes that link, or every one, invalid, and sends those away who came by it.
     RevokeLinks(Option<LinkId>),
-    /// Lets nobody more in by that link; who came by it may stay.
+    /// Lets no display in any more by that link; who came by it may stay.
     CloseLink(LinkId),
     /// Sends its display away.
     Detach,

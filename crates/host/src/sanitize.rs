@@ -1,8 +1,8 @@
 //! Makes text from a peer safe for a terminal.
 //!
 //! Names, reasons and titles come from another machine; a control character in them could move the cursor, change
-//! the terminal's title or worse. Nothing else is judged here. Invariant: no control character is left but the line ends
-//! and spaces of a document, and text by itself has at most `MAX_CHARS` characters.
+//! the terminal's title or worse. Nothing else is judged here. Invariant: no control character is left but a document's
+//! line ends, and text by itself has at most `MAX_CHARS` characters.
 
 use std::fmt::Write as _;
 

@@ -236,7 +236,7 @@ pub(crate) struct ShareFlags {
     /// Print what the session answers to a request for a link for pages from there, and serve nothing.
     #[arg(long, hide = true, value_name = "ORIGIN", conflicts_with_all = ["open", "serve_port", "json"])]
     pub(crate) origin: Option<PageOrigin>,
-    /// Let nobody more in by this link; who came by it may stay.
+    /// Let no display in any more by this link; who came by it may stay.
     #[arg(long, hide = true, value_name = "LINK", conflicts_with_all = SERVING, conflicts_with_all = ["list", "json", "revoke"])]
     pub(crate) close: Option<LinkId>,
     /// At which address this machine was reached.

@@ -207,7 +207,7 @@ impl<C: Copy + Eq> Secrets<C> {
         Revoked { any, active: active_gone, gone }
     }
 
-    /// That link lets nobody more in. Who came by it may come again.
+    /// That link lets no display in any more. Who came by it may come again.
     pub fn close_link(&mut self, id: LinkId, now: Time) {
         self.links.revoke(Some(id), now);
     }
@@ -272,7 +272,6 @@ impl<C: Copy + Eq> Secrets<C> {
         self.forget(&gone)
     }
 
-    /// What was given to a display that is not known any more goes with it.
     /// The active display is here no more, unless another has come since. It may come again if it showed by what. As
     /// [`Self::forget_active`].
     #[must_use = "the certificate is good no more"]
@@ -281,6 +280,7 @@ impl<C: Copy + Eq> Secrets<C> {
         if lasts { None } else { self.forget_stay(stay) }
     }
 
+    /// What was given to a display that is not known any more goes with it.
     fn forget(&mut self, gone: &Known<C>) -> Option<C> {
         if self.is_known(gone.certificate) {
             return None;
@@ -357,8 +357,8 @@ impl<C: Copy + Eq> Secrets<C> {
         self.remember(role, known)
     }
 
-    /// One that it replaces cannot come again. Nor can one that does not show by what: nothing is kept of such a viewer,
-    /// for nobody tells when it has left, and of such a display only while it is here.
+    /// One that it replaces cannot come again. Nor can one that does not show by what: nothing is kept of such a
+    /// viewer, for the caller does not tell when it has left, and of such a display only while it is here.
     fn remember(&mut self, role: Role, known: Known<C>) -> Option<C> {
         self.viewers.retain(|viewer| !viewer.shows(known.incarnation));
         let gone = match role {
