@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use wayferry_net::quic::PageOrigin;
+use wayferry_proto::admission::LinkId;
 
 use super::own::{BeginFlags, ReachFlags, ShowFlags, SideFlags};
 use super::values::{Links, Role, parse_duration, parse_instant, parse_listen, parse_ports, parse_seconds};
@@ -244,6 +245,9 @@ pub(crate) struct ShareFlags {
     /// Print what the session answers to a request for a link for pages from there, and serve nothing.
     #[arg(long, hide = true, value_name = "ORIGIN", conflicts_with_all = ["open", "serve_port", "https", "json"])]
     pub(crate) origin: Option<PageOrigin>,
+    /// Let no display in any more by this link; who came by it may stay.
+    #[arg(long, hide = true, value_name = "LINK", conflicts_with_all = SERVING, conflicts_with_all = ["list", "json", "revoke"])]
+    pub(crate) close: Option<LinkId>,
     /// At which address this machine was reached.
     #[arg(long, hide = true, value_name = "ADDRESS", requires = "origin")]
     pub(crate) reached: Option<IpAddr>,
