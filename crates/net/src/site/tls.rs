@@ -1,8 +1,8 @@
 //! TLS of a site, for browsers elsewhere: with a certificate that they trust by their own authorities.
 //!
-//! TLS 1.2 and 1.3 with HTTP/1.1 inside, and nothing else. No caller is asked for a certificate, and nothing is kept
-//! for those that come again: each connection is a handshake of its own. What a browser would object to is told and
-//! does no harm here. Invariant: the key is the certificate's.
+//! TLS 1.3, which all browsers with WebTransport have, with HTTP/1.1 inside, and nothing else. No caller is asked for a
+//! certificate, and nothing is kept for those that come again: each connection is a handshake of its own. What a
+//! browser would object to is told and does no harm here. Invariant: the key is the certificate's.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -35,7 +35,7 @@ impl Tls {
         identity.check().map_err(TlsFault::Key)?;
         let unsupported = |_| TlsFault::Key(KeyFault::Unsupported);
         let mut config = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))
-            .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
+            .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(unsupported)?
             .with_no_client_auth()
             .with_single_cert(chain.clone(), identity.key())
