@@ -89,8 +89,7 @@ fn a_link_that_was_used_or_is_none_says_so() {
     drop(first);
     let other = Home::new();
     let mut second = Chromium::open(&other, &link);
-    // No page of this origin may come any more, and browsers do not say why.
-    state(&mut second, "unreachable");
+    state(&mut second, "refused");
     let told = second.evaluate("document.getElementById('notice').innerText");
     assert!(told.as_str().is_some_and(|told| told.contains("another one")), "{told}");
     let elsewhere = Home::new();
