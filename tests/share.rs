@@ -161,7 +161,7 @@ fn eight_view_by_one_link_and_leave_when_it_is_revoked() {
     refused(hostile, "a page that does not say that it only views");
     let mut viewers: Vec<_> = (0..8).map(|_| first.open(&looking, Capabilities::VIEW)).collect();
     until("eight views", || (session_document(&session)["views"] == 8).then_some(()));
-    turned_away(&first, "the ninth by a link for eight");
+    refused(first.open(&looking, Capabilities::VIEW), "the ninth by a link for eight");
     let full = second.open(&looking, Capabilities::VIEW).end();
     assert!(full.is_err_and(|error| !matches!(error, Error::Secret(_))), "the ninth by a good link");
     let document = session_document(&session);
@@ -177,7 +177,7 @@ fn eight_view_by_one_link_and_leave_when_it_is_revoked() {
     until("seven views", || (session_document(&session)["views"] == 7).then_some(()));
     let again = manage(&session, &["detach", "--viewer", "3"]).start().ended();
     assert_eq!(again.code(), Some(82), "it is not there any more");
-    turned_away(&first, "by a link that is used up, with a free place");
+    refused(first.open(&looking, Capabilities::VIEW), "by a link that is used up, with a free place");
     let other = second.open(&looking, Capabilities::VIEW);
     until("another view", || (session_document(&session)["views"] == 8).then_some(()));
 
@@ -192,7 +192,7 @@ fn eight_view_by_one_link_and_leave_when_it_is_revoked() {
     assert_eq!(none.code(), Some(82), "there is no such link");
     manage(&session, &["share", "--revoke", "all"]).run();
     refused(other, "its link was taken back, too");
-    turned_away(&second, "a link that was taken back before it was used up");
+    refused(second.open(&looking, Capabilities::VIEW), "a link that was taken back before it was used up");
     assert_eq!(text(&session, &["share", "--list"]), "no links\n");
     foot.must_run();
     session.must_run();
@@ -211,7 +211,7 @@ fn one_has_the_session_by_a_link_for_control_until_its_owner_attaches_or_takes_i
     let list = text(&session, &["list"]);
     assert!(list.contains("attached by link 1 (wayferry "), "{list}");
     assert_eq!(links(&session), ["1: control, 0 left, 1 there"]);
-    turned_away(&first, "the second by a link for one");
+    refused(first.open(&desk, Capabilities::default()), "the second by a link for one");
 
     let mut owner = attach_here(&session, &sway).start();
     sway.window("foot at its owner", |_| true);
@@ -236,7 +236,7 @@ fn a_link_is_good_for_as_long_as_was_said_and_no_longer_than_it_may() {
     let session = Session::start(&sway);
     let short = Link::make(&session, &["--for", "1s"]);
     until("its end", || (text(&session, &["share", "--list"]) == "no links\n").then_some(()));
-    turned_away(&short, "a link that has expired");
+    refused(short.open(&sway, Capabilities::VIEW), "a link that has expired");
     for words in [["--for", "25h"], ["--control", "--for=2h"]] {
         let mut share = manage(&session, &[&["share", "--page-files", "."], &words[..]].concat()).start();
         assert_eq!(share.ended().code(), Some(82), "{}", share.stderr());
@@ -255,7 +255,7 @@ fn regression_a_link_is_good_when_its_page_is_served_no_more() {
     link.share.ended();
     let told = link.share.stderr();
     assert!(told.contains("link 1 lets nobody more in"), "{told}");
-    turned_away(&link, "a link whose page is served no more");
+    refused(link.open(&looking, Capabilities::VIEW), "a link whose page is served no more");
     assert_eq!(links(&session), ["1: view, 0 left, 1 there"]);
     viewer.leave();
 }
@@ -321,11 +321,6 @@ impl Link {
 fn refused(display: Display, who: &str) {
     let end = display.end();
     assert!(matches!(end, Err(Error::Secret(_))), "{who}: {end:?}");
-}
-
-/// A page by this link does not even reach the session.
-fn turned_away(link: &Link, who: &str) {
-    assert!(!may_come(&link.ticket, &link.origin), "{who}");
 }
 
 /// The session as `list` tells of it.

@@ -494,7 +494,7 @@ mod tests {
             b"ticket --page file:///page.html\n",
             b"share\n",
             b"share --control\n",
-            b"share --revoke all\n",
+            b"share --revoke\n",
             b"share --origin http://localhost:8000 --origin http://localhost:8000\n",
             b"detach --all\n",
             b"detach --viewer\n",
