@@ -153,7 +153,10 @@ impl Viewer {
     /// When [`Self::on_timeout`] is to be called.
     pub fn next_timeout(&self) -> Option<Time> {
         let page = self.page.next_timeout();
-        [self.session.next_timeout(), page, self.pipes.next_timeout(), self.sound_due].into_iter().flatten().min()
+        [self.session.next_timeout(), page, self.pipes.next_timeout(), self.sound_due]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Leaves the session.

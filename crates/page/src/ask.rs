@@ -107,11 +107,7 @@ pub(crate) enum Clipping {
     /// A source has ended.
     Gone(WireId),
     /// Bytes of that selection are to go through a pipe.
-    Receive {
-        selection: u64,
-        kind: Vec<u8>,
-        pipe: u64,
-    },
+    Receive { selection: u64, kind: Vec<u8>, pipe: u64 },
 }
 
 /// A popup, as its program asks for it.

@@ -164,7 +164,8 @@ fn transfers(page: &mut Page) -> Vec<Transfer> {
 fn what_a_program_copies_is_collected_for_the_browser_once() {
     let (mut page, mut programs) = (display(), Programs::default());
     focus(&mut page, Some(PROGRAM));
-    let copied = source(&mut page, &mut programs, PROGRAM, &["text/html", "text/plain", "UTF8_STRING", "image/png"]);
+    let copied =
+        source(&mut page, &mut programs, PROGRAM, &["text/html", "text/plain", "UTF8_STRING", "image/png"]);
     select(&mut page, PROGRAM, Some(copied));
     programs.listen(&mut page);
     assert_eq!(programs.of(PROGRAM).sends, [(copied, "UTF8_STRING".to_owned(), 1)]);
@@ -194,7 +195,10 @@ fn who_pastes_gets_what_the_browser_has_or_another_program() {
     assert_eq!(programs.of(PROGRAM).selected().expect("an offer"), &TEXT);
     receive(&mut page, PROGRAM, offer, "text/plain", 8);
     receive(&mut page, PROGRAM, offer, "image/png", 10);
-    let send = |pipe, bytes: &'static str| Transfer::Send { to: (PROGRAM, pipe), bytes: Bytes::from_static(bytes.as_bytes()) };
+    let send = |pipe, bytes: &'static str| Transfer::Send {
+        to: (PROGRAM, pipe),
+        bytes: Bytes::from_static(bytes.as_bytes()),
+    };
     assert_eq!(transfers(&mut page), [send(8, "of the browser"), send(10, "")]);
     focus(&mut page, Some(OTHER));
     let copied = source(&mut page, &mut programs, OTHER, &["text/html"]);
@@ -228,7 +232,11 @@ fn a_paste_that_says_nothing_new_does_not_take_the_selection_from_a_program() {
     let offer = programs.of(PROGRAM).selection.expect("something is selected");
     receive(&mut page, PROGRAM, offer, "text/plain", 2);
     let bytes = Bytes::from_static(b"known");
-    assert_eq!(transfers(&mut page), [Transfer::Send { to: (PROGRAM, 2), bytes }], "what is too much is no news");
+    assert_eq!(
+        transfers(&mut page),
+        [Transfer::Send { to: (PROGRAM, 2), bytes }],
+        "what is too much is no news"
+    );
 }
 
 #[test]
@@ -236,7 +244,8 @@ fn what_is_more_than_may_be_is_not_offered_on() {
     let (mut page, mut programs) = (display(), Programs::default());
     focus(&mut page, Some(PROGRAM));
     let kinds: Vec<String> = (0..200).map(|kind| format!("kind/{kind}")).collect();
-    let kinds: Vec<&str> = kinds.iter().map(String::as_str).chain([&*"k".repeat(300)].map(|_| "kind/0")).collect();
+    let kinds: Vec<&str> =
+        kinds.iter().map(String::as_str).chain([&*"k".repeat(300)].map(|_| "kind/0")).collect();
     let many = source(&mut page, &mut programs, PROGRAM, &kinds);
     select(&mut page, PROGRAM, Some(many));
     programs.listen(&mut page);
@@ -343,7 +352,8 @@ impl Model {
                 self.select(who(of), Some(made));
             }
             Step::Again(of, which) => {
-                let usable = programs.of(who(of)).sources.iter().filter(|(_, (_, is_cancelled))| !is_cancelled);
+                let usable =
+                    programs.of(who(of)).sources.iter().filter(|(_, (_, is_cancelled))| !is_cancelled);
                 let Some(source) = usable.map(|(id, _)| *id).nth(which) else { return };
                 select(page, who(of), Some(source));
                 self.select(who(of), Some(source));
@@ -389,7 +399,13 @@ impl Model {
     }
 
     /// Bytes come from whose the selection is, if it is the one that was offered.
-    fn receive(&mut self, page: &mut Page, programs: &mut Programs, by: ConnectionId, (which, is_text): (usize, bool)) {
+    fn receive(
+        &mut self,
+        page: &mut Page,
+        programs: &mut Programs,
+        by: ConnectionId,
+        (which, is_text): (usize, bool),
+    ) {
         programs.listen(page);
         transfers(page);
         let program = programs.of(by);
