@@ -393,8 +393,8 @@ extern "C" fn blur(now: f64) {
     act(now, |page| page.release(time(now)));
 }
 
-/// What the browser's clipboard has is pasted: text in UTF-8, or a picture, as PNG, if `picture` is 1; `is_new` is 1 unless
-/// the browser was known to have it.
+/// What the browser's clipboard has is pasted: text in UTF-8, or a picture, as PNG, if `picture` is 1; `is_new` is 1
+/// unless the browser was known to have it.
 #[unsafe(no_mangle)]
 extern "C" fn offer(now: f64, picture: u32, is_new: u32) {
     viewing(|viewer, input, _| {

@@ -16,7 +16,7 @@ pub(crate) const MAX_PIPES: usize = 64;
 /// How long a program that is gone may have left a pipe that has not come.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Stop codes: there are as many pipes as may be, or more bytes; nobody asked for it, or wants it any more.
+/// Stop codes: there are as many pipes as may be, or more bytes; it was not asked for, or is not wanted any more.
 const STOP_TOO_MUCH: u32 = 6;
 const STOP_UNKNOWN: u32 = 3;
 
@@ -134,7 +134,7 @@ impl Pipes {
         }
     }
 
-    /// Nobody reads any more what goes through a pipe.
+    /// The program does not read any more what goes through a pipe of its own.
     pub(crate) fn on_stopped(&mut self, session: &mut Session, to: Pipe) {
         self.stop_all(session, |goes| matches!(goes, Goes::To { pipe, .. } if *pipe == to));
     }

@@ -264,7 +264,7 @@ impl Client {
             Object::Source => Ask::Clip(Clipping::Gone(id)),
             Object::Offer(_) => {
                 self.offers -= 1;
-                // The page made it, so nobody waits to hear that.
+                // The page made it, so the program does not wait to hear that.
                 return Ask::Nothing;
             }
             _ => Ask::Nothing,

@@ -69,7 +69,8 @@ pub enum Transfer {
         /// Who waits.
         to: Pipe,
     },
-    /// What comes is for [`Page::poll_copied`](crate::Page::poll_copied); what was collected before is not wanted any more.
+    /// What comes is for [`Page::on_collected`](crate::Page::on_collected); what was collected before is not wanted any
+    /// more.
     Collect {
         /// Who writes.
         from: Pipe,

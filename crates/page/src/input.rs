@@ -124,8 +124,8 @@ impl Page {
     }
 
     /// The user pastes what the browser has: programs get it from now on. Where it is not new, as the browser was known
-    /// to have it, it does not take the place of what a program has selected since. More than [`MAX_COPIED_TEXT`](crate::MAX_COPIED_TEXT)
-    /// or [`MAX_COPIED_PICTURE`](crate::MAX_COPIED_PICTURE) is not taken.
+    /// to have it, it does not take the place of what a program has selected since. More than
+    /// [`MAX_COPIED_TEXT`](crate::MAX_COPIED_TEXT) or [`MAX_COPIED_PICTURE`](crate::MAX_COPIED_PICTURE) is not taken.
     pub fn offer(&mut self, clip: Clip, is_new: bool) {
         self.act(|seat, programs| seat.clipboard.offer(programs, clip, is_new));
     }

@@ -1,4 +1,5 @@
-//! The seat of a page that is a display: one pointer, one keyboard, one clipboard, and the window that the user works in.
+//! The seat of a page that is a display: one pointer, one keyboard, one clipboard, and the window that the user works
+//! in.
 //!
 //! Decides who has which; the devices tell. Invariant: the keyboard is with the window that the user works in, or with
 //! the newest popup of its program that has asked for it.

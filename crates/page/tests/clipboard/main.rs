@@ -433,7 +433,7 @@ impl Model {
         }
     }
 
-    /// Who has the keyboard knows what is selected, and whoever lost it was told.
+    /// The program that has the keyboard knows what is selected, and each that has lost that was told.
     fn check(&self, programs: &mut Programs) {
         let expected = match &self.owner {
             Owner::Nobody => None,
