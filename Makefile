@@ -30,7 +30,7 @@ demo: ## See it work on this machine: two sides, a bad network between them
 	cargo run --locked --package wayferry-lab -- demo $(ARGS)
 
 .PHONY: test
-test: ## Run all tests but the heavy ones
+test: page ## Run all tests but the heavy ones
 	scripts/setup
 	$(LIMIT) $(BUILD_SECONDS) cargo test --workspace --locked --no-run
 	$(LIMIT) $(TEST_SECONDS) cargo test --workspace --locked
@@ -62,8 +62,13 @@ check-python: build-python ## Format, lints, types of the Python package
 PACKED = $(shell getconf GNU_LIBC_VERSION 2>/dev/null | \
     awk -F '[ .]' '$$2 * 1000 + $$3 >= 2036 { print "-C link-arg=-Wl,-z,pack-relative-relocs" }')
 
+.PHONY: page
+page: ## Build the page for browsers, which the program has in it from its next build on
+	scripts/setup --page
+	$(LIMIT) $(BUILD_SECONDS) scripts/build-page
+
 .PHONY: static
-static: ## Build target/static/wayferry, which needs nothing but a kernel (for --install-remote)
+static: page ## Build target/static/wayferry, which needs nothing but a kernel (for --install-remote)
 	scripts/setup --demo
 	host=$$(rustc -vV | sed -n 's/^host: //p') && \
 	RUSTFLAGS='-C target-feature=+crt-static $(PACKED)' CARGO_PROFILE_RELEASE_STRIP=symbols \
@@ -78,7 +83,7 @@ gpu-reader: ## Build target/static/wayferry-gpu-reader, which opens libEGL for a
 	mkdir -p target/static && cp target/release/wayferry-gpu-reader target/static/wayferry-gpu-reader
 
 .PHONY: packages
-packages: ## Build tarballs, .deb and .rpm for x86-64 and AArch64, in target/packages
+packages: page ## Build tarballs, .deb and .rpm for x86-64 and AArch64, in target/packages
 	PACKED='$(PACKED)' $(LIMIT) $(BUILD_SECONDS) scripts/packages
 
 .PHONY: test-packages
@@ -86,11 +91,10 @@ test-packages: ## Install the .deb in bare Debian systems, use it there, and rem
 	$(LIMIT) $(FULL_SECONDS) scripts/test-packages $(ARGS)
 
 .PHONY: test-full
-test-full: ## Run all tests, with slow and heavy programs too
+test-full: page ## Run all tests, with slow and heavy programs too
 	scripts/setup --full
+	$(LIMIT) $(BUILD_SECONDS) scripts/check-page
 	$(LIMIT) $(BUILD_SECONDS) $(MAKE) --no-print-directory static
-	$(LIMIT) $(CHECK_SECONDS) scripts/check-web
-	$(LIMIT) $(BUILD_SECONDS) scripts/build-page
 	$(LIMIT) $(BUILD_SECONDS) cargo test --workspace --locked --no-run
 	$(LIMIT) $(FULL_SECONDS) cargo test --workspace --locked -- --include-ignored
 	$(LIMIT) $(FULL_SECONDS) scripts/fuzz-smoke 60
@@ -131,6 +135,7 @@ checks:
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
 	scripts/test-wasm
+	scripts/check-web
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target on its seeds, or look for more (SECONDS=… for each)

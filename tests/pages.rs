@@ -16,8 +16,9 @@ use wayferry_net::Ticket;
 use wayferry_proto::{Capabilities, Config, Secret, Session as Protocol, Side};
 
 use crate::programs::{FOOT, direct, pose};
-use crate::rig::{Compositor, Session, Sway};
+use crate::rig::{Compositor, Session, Sway, until};
 use crate::sessions::manage;
+use crate::sound::{Ear, Hosted};
 use page::Browser;
 
 #[test]
@@ -33,8 +34,7 @@ fn a_page_with_a_ticket_shows_what_a_display_shows_and_takes_its_place() {
     let display = Display::attach(&sway, &ticket, Capabilities::default());
     assert_eq!(session.attach.ended().code(), Some(0), "{}", session.attach.stderr());
     sway.shows("foot at a page", &expected);
-    let again = Display::attach(&sway, &ticket, Capabilities::default());
-    assert!(matches!(again.end(), Err(Error::Secret(_))), "a ticket works once");
+    assert!(!may_come(&ticket, ORIGIN), "a ticket works once");
     sway.shows("foot at the first page", &expected);
     foot.must_run();
     session.host.must_run();
@@ -80,6 +80,34 @@ fn a_page_from_elsewhere_and_one_without_a_ticket_are_turned_away() {
     let end = stranger.end();
     assert!(matches!(end, Err(Error::Secret(_))), "{end:?}");
     session.must_run();
+}
+
+#[test]
+fn regression_a_page_that_views_was_offered_sound_that_is_not_shared() {
+    for (options, is_shared) in [(&[][..], false), (&["--share-audio"], true)] {
+        let hosted = Hosted::start(options);
+        let ear = Ear::start(&[], &[&hosted.ticket]);
+        let mut session = hosted.heard_by(ear);
+        let ticket: Ticket = session.ticket(&["--view", "--page", ORIGIN]).parse().expect("a ticket");
+        let page = browser(&ticket).page(ORIGIN).unwrap_or_else(|status| panic!("status {status}"));
+        let offered = Capabilities::VIEW.with(Capabilities::SOUND).with(Capabilities::SHARED_SOUND);
+        let config = Config {
+            session: ticket.session,
+            secret: Some(ticket.secret),
+            capabilities: offered,
+            ..Config::new(Side::Display)
+        };
+        let (clock, mut link) = (Clock::start(), Link::new(Protocol::new(config), Box::new(page)));
+        until("a welcome", || {
+            let now = clock.now();
+            link.receive(now);
+            while link.poll_event().is_some() {}
+            link.transmit(now);
+            link.session.is_welcome().then_some(())
+        });
+        assert_eq!(link.session.may_sound(), is_shared, "{options:?}");
+        session.must_run();
+    }
 }
 
 /// The display side of a page, on a thread of its own.

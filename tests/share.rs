@@ -1,7 +1,7 @@
 //! `wayferry share`: a link, and the page that it opens.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 
 use serde_json::Value;
 use wayferry_host::display_side::Outcome;
@@ -69,6 +69,88 @@ fn what_cannot_be_shared_says_so() {
 }
 
 #[test]
+fn guests_elsewhere_fetch_the_page_over_https_and_only_so() {
+    let sway = Sway::start();
+    let mut session = Session::start(&sway);
+    let [cert, key] = certificate(&session, "guests", &["*.wayferry.test", "localhost"], 4000);
+    std::fs::create_dir_all(session.home().file("page")).expect("a directory");
+    session.home().write("page/index.html", "the page");
+    let folder = session.home().file("page").display().to_string();
+    let words = ["share", "--page-files", &folder, "--https", &cert, &key, "--port", "0"];
+    let mut share = manage(&session, &words).start();
+    let link = share.first_line();
+    let (origin, ticket) = link.split_once("/#").expect("a link with its ticket behind the `#`");
+    let host = origin.strip_prefix("https://").expect("https");
+    let port: u16 = host.strip_prefix("localhost:").expect("the first name").parse().expect("a port");
+    assert!(may_come(&ticket.parse().expect("a ticket"), origin), "{link}");
+    for address in ["127.0.0.1", "127.0.0.2"] {
+        let to = format!("{host}:{address}");
+        let words = ["--silent", "--include", "--http1.1", "--cacert", &cert, "--resolve", &to, origin];
+        let answer = session.home().launch("curl").args(words).run();
+        let answer = String::from_utf8(answer).expect("text");
+        assert!(
+            answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nthe page"),
+            "{answer}"
+        );
+        assert!(!answer.contains("Strict-Transport-Security"), "{answer}");
+    }
+    let other = ["--silent", "--cacert", &cert, "--header", "Host: rebound.example", origin];
+    let answer = session.home().launch("curl").args(other).run();
+    assert!(String::from_utf8_lossy(&answer).starts_with("This page is at "), "{answer:?}");
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    stream.write_all(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).expect("it reads");
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    assert!(!String::from_utf8_lossy(&answer).contains("HTTP"), "{answer:?}");
+    let what = "guests elsewhere see the page, and not the session";
+    until(what, || share.stderr().contains(what).then_some(()));
+    let told = share.stderr();
+    assert!(!told.contains("browsers will refuse"), "{told}");
+    share.terminate();
+    share.ended();
+    session.must_run();
+}
+
+#[test]
+fn a_page_for_guests_that_cannot_be_served_says_why() {
+    let sway = Sway::start();
+    let session = Session::start(&sway);
+    let [cert, key] = certificate(&session, "good", &["localhost"], 4000);
+    let [wild, wild_key] = certificate(&session, "wild", &["*.wayferry.test"], 4000);
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    let share = |words: &[&str]| {
+        let mut share =
+            manage(&session, &[&["share", "--page-files", ".", "--https"], words].concat()).start();
+        let code = share.ended().code();
+        (code, share.stdout(), share.stderr())
+    };
+    for (words, code, error, hint) in [
+        (&["/no/where", &key][..], 74, "certificate file not found", "certbot"),
+        (&[&key, &key], 74, "holds no certificate in PEM", "--https CERT KEY"),
+        (&[&cert, &wild_key], 74, "the private key is not the certificate's", "the certificate's own key"),
+        (&[&wild, &wild_key], 64, "no DNS name without a wildcard", "`--name page.example.org`"),
+        (&[&cert, &key, "--name", "a:1"], 64, "`a:1` is no name", "`--port`"),
+        (&[&cert, &key, "--open"], 64, "`--open`", "leave `--open` out"),
+        (&[&cert, &key, "--port", &port], 73, "cannot listen on `", "`--port 8443`"),
+    ] {
+        let (ended, out, told) = share(words);
+        assert_eq!((ended, out), (Some(code), String::new()), "{told}");
+        let lines: Vec<_> = told.lines().collect();
+        let [first, .., last] = &lines[..] else { panic!("{told}") };
+        assert!(first.starts_with("error: ") && first.contains(error), "{told}");
+        assert!(last.starts_with("hint: ") && last.contains(hint), "{told}");
+    }
+    let [old, old_key] = certificate(&session, "old", &["wayferry.test"], 2021);
+    let words =
+        ["share", "--page-files", ".", "--https", &old, &old_key, "--name", "localhost", "--port", "0"];
+    let mut share = manage(&session, &words).start();
+    assert!(share.first_line().starts_with("https://localhost:"), "it is served all the same");
+    let told = share.stderr();
+    assert!(told.contains(" has expired") && told.contains(" is for another name"), "{told}");
+}
+
+#[test]
 fn eight_view_by_one_link_and_leave_when_it_is_revoked() {
     let (sway, looking) = (Sway::start(), Sway::with_output(1600, 900));
     let mut session = Session::start(&sway);
@@ -79,7 +161,9 @@ fn eight_view_by_one_link_and_leave_when_it_is_revoked() {
     refused(hostile, "a page that does not say that it only views");
     let mut viewers: Vec<_> = (0..8).map(|_| first.open(&looking, Capabilities::VIEW)).collect();
     until("eight views", || (session_document(&session)["views"] == 8).then_some(()));
-    refused(first.open(&looking, Capabilities::VIEW), "the ninth by a link for eight");
+    turned_away(&first, "the ninth by a link for eight");
+    let full = second.open(&looking, Capabilities::VIEW).end();
+    assert!(full.is_err_and(|error| !matches!(error, Error::Secret(_))), "the ninth by a good link");
     let document = session_document(&session);
     let listed = document["viewers"].as_array().expect("viewers");
     for viewer in listed {
@@ -93,7 +177,7 @@ fn eight_view_by_one_link_and_leave_when_it_is_revoked() {
     until("seven views", || (session_document(&session)["views"] == 7).then_some(()));
     let again = manage(&session, &["detach", "--viewer", "3"]).start().ended();
     assert_eq!(again.code(), Some(82), "it is not there any more");
-    refused(first.open(&looking, Capabilities::VIEW), "by a link that is used up, with a free place");
+    turned_away(&first, "by a link that is used up, with a free place");
     let other = second.open(&looking, Capabilities::VIEW);
     until("another view", || (session_document(&session)["views"] == 8).then_some(()));
 
@@ -108,7 +192,7 @@ fn eight_view_by_one_link_and_leave_when_it_is_revoked() {
     assert_eq!(none.code(), Some(82), "there is no such link");
     manage(&session, &["share", "--revoke", "all"]).run();
     refused(other, "its link was taken back, too");
-    refused(second.open(&looking, Capabilities::VIEW), "a link that was taken back before it was used up");
+    turned_away(&second, "a link that was taken back before it was used up");
     assert_eq!(text(&session, &["share", "--list"]), "no links\n");
     foot.must_run();
     session.must_run();
@@ -127,7 +211,7 @@ fn one_has_the_session_by_a_link_for_control_until_its_owner_attaches_or_takes_i
     let list = text(&session, &["list"]);
     assert!(list.contains("attached by link 1 (wayferry "), "{list}");
     assert_eq!(links(&session), ["1: control, 0 left, 1 there"]);
-    refused(first.open(&desk, Capabilities::default()), "the second by a link for one");
+    turned_away(&first, "the second by a link for one");
 
     let mut owner = attach_here(&session, &sway).start();
     sway.window("foot at its owner", |_| true);
@@ -152,11 +236,28 @@ fn a_link_is_good_for_as_long_as_was_said_and_no_longer_than_it_may() {
     let session = Session::start(&sway);
     let short = Link::make(&session, &["--for", "1s"]);
     until("its end", || (text(&session, &["share", "--list"]) == "no links\n").then_some(()));
-    refused(short.open(&sway, Capabilities::VIEW), "a link that has expired");
+    turned_away(&short, "a link that has expired");
     for words in [["--for", "25h"], ["--control", "--for=2h"]] {
         let mut share = manage(&session, &[&["share", "--page-files", "."], &words[..]].concat()).start();
         assert_eq!(share.ended().code(), Some(82), "{}", share.stderr());
     }
+}
+
+/// Another user who had its port next could have been told its ticket.
+#[test]
+fn regression_a_link_is_good_when_its_page_is_served_no_more() {
+    let (sway, looking) = (Sway::start(), Sway::with_output(1600, 900));
+    let session = Session::start(&sway);
+    let mut link = Link::make(&session, &[]);
+    let viewer = link.open(&looking, Capabilities::VIEW);
+    until("a view", || (session_document(&session)["views"] == 1).then_some(()));
+    link.share.terminate();
+    link.share.ended();
+    let told = link.share.stderr();
+    assert!(told.contains("link 1 lets nobody more in"), "{told}");
+    turned_away(&link, "a link whose page is served no more");
+    assert_eq!(links(&session), ["1: view, 0 left, 1 there"]);
+    viewer.leave();
 }
 
 #[test]
@@ -181,11 +282,22 @@ fn a_session_of_another_machine_is_shared_through_ssh_and_its_links_are_listed_a
     ferry.must_run();
 }
 
+/// Files with a certificate for these names, valid until that year, and its key.
+fn certificate(session: &Session, file: &str, names: &[&str], until: i32) -> [String; 2] {
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
+    let mut params = rcgen::CertificateParams::new(names).expect("names");
+    params.not_after = rcgen::date_time_ymd(until, 1, 1);
+    let certificate = params.self_signed(&key).expect("a certificate").pem();
+    let files = [("cert", certificate), ("key", key.serialize_pem())];
+    files.map(|(kind, pem)| session.home().write(&format!("{file}-{kind}.pem"), pem).display().to_string())
+}
+
 /// A link, and who serves its page.
 struct Link {
     origin: String,
     ticket: Ticket,
-    _share: Program,
+    share: Program,
 }
 
 impl Link {
@@ -198,7 +310,7 @@ impl Link {
         let told: Value = serde_json::from_str(&share.first_line()).expect("a document");
         let (origin, ticket) = told["link"].as_str().and_then(|link| link.split_once("/#")).expect("a link");
         let ticket = ticket.strip_prefix("control,").unwrap_or(ticket).parse().expect("a ticket");
-        Self { origin: origin.to_owned(), ticket, _share: share }
+        Self { origin: origin.to_owned(), ticket, share }
     }
 
     fn open(&self, sway: &Sway, capabilities: Capabilities) -> Display {
@@ -209,6 +321,11 @@ impl Link {
 fn refused(display: Display, who: &str) {
     let end = display.end();
     assert!(matches!(end, Err(Error::Secret(_))), "{who}: {end:?}");
+}
+
+/// A page by this link does not even reach the session.
+fn turned_away(link: &Link, who: &str) {
+    assert!(!may_come(&link.ticket, &link.origin), "{who}");
 }
 
 /// The session as `list` tells of it.

@@ -460,7 +460,7 @@ fn page() -> Seeds {
             };
             let length = (bytes.len() as u16).to_le_bytes();
             // It is decoded, the loudspeaker asks, and 20 ms pass.
-            [&[which][..], &length, &bytes, &[17, 60, 19, 8, 8, u8::from(number == 9), 3, 1]].concat()
+            [&[which][..], &length, &bytes, &[17, number as u8 + 1, 60, 19, 8, 8, u8::from(number == 9), 3, 1]].concat()
         };
         [vec![14, track], (0..31).flat_map(comes).collect(), vec![18, 14, 0]].concat()
     };

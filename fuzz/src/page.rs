@@ -6,9 +6,10 @@
 //! its place, as a display; and what the user of that does, each with the surface that it is about and two numbers: 6
 //! works in the window, 7 moves the pointer, 8 a button, 9 a wheel, 10 a key, 11 text, 12 another area, 13 all goes up.
 //! Of sound: 14 the page listens (a track; to none that is unknown), 15 a packet comes (two bytes length, the packet),
-//! 16 packets in a datagram (the same), 17 the browser has decoded so many frames, 18 it has failed to, 19 the
-//! loudspeaker asks (held, spare and missed frames, in 128ths). Of the clipboard: 20 the user pastes (1 a picture, 2
-//! what is new; then a byte of it), 21 what a program has copied was collected (its pipe; 1 if it was whole).
+//! 16 packets in a datagram (the same), 17 the browser has decoded the packet with this number: so many frames, 18 it
+//! has failed to, 19 the loudspeaker asks (held, spare and missed frames, in 128ths). Of the clipboard: 20 the user
+//! pastes (1 a picture, 2 what is new; then a byte of it), 21 what a program has copied was collected (its pipe; 1 if it
+//! was whole).
 
 use bytes::Bytes;
 use wayferry_audio::{CHANNELS, Codec};
@@ -97,7 +98,10 @@ fn hear(sound: &mut Sound, now: Time, which: u8, input: &mut Input<'_>) {
             let bytes = input.take(length);
             if which == 15 { sound.on_packet(now, bytes) } else { sound.on_datagram(now, bytes) }
         }
-        17 => sound.decoder().decoded(&vec![0.5; usize::from(input.u8()) * 8 * CHANNELS]),
+        17 => {
+            let number = input.u8().into();
+            sound.decoder().decoded(number, &vec![0.5; usize::from(input.u8()) * 8 * CHANNELS]);
+        }
         18 => sound.decoder().failed(),
         _ => {
             let [held, spare, missed] = [(); 3].map(|()| u32::from(input.u8()) * 128);

@@ -278,11 +278,24 @@ function codeOf(reason: unknown): number | undefined {
   return source === "stream" ? (streamErrorCode ?? 0) : undefined;
 }
 
+/** What a stream is given up with. */
 function error(streamErrorCode: number): unknown {
-  return typeof WebTransportError === "undefined"
-    ? streamErrorCode
-    : new WebTransportError("given up", { source: "stream", streamErrorCode } as WebTransportErrorOptions);
+  if (typeof WebTransportError === "undefined") {
+    return streamErrorCode;
+  }
+  try {
+    return new WebTransportError(GIVEN_UP, { source: "stream", streamErrorCode } as WebTransportErrorOptions);
+  } catch {
+    // Chromium has the constructor of an earlier draft, and refuses any other.
+    const Earlier = WebTransportError as unknown as EarlierError;
+    return new Earlier({ message: GIVEN_UP, streamErrorCode });
+  }
 }
+
+/** The constructor of `WebTransportError` up to the draft of 2022. */
+type EarlierError = new (init: { message: string; streamErrorCode: number }) => WebTransportError;
+
+const GIVEN_UP = "given up";
 
 function ignore(): void {}
 

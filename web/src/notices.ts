@@ -42,7 +42,7 @@ const NOTICES: Partial<Record<State, readonly [string, string, ...string[]]>> = 
     "Nothing was heard from the addresses in this link. It may be one of these:",
     "A firewall keeps UDP away, here or there: the session needs UDP, and the page cannot do without it.",
     "The session has ended, or its computer is off or in another network.",
-    "The link is older than 13 days. Ask for another one.",
+    "The link was over long ago. Ask for another one.",
   ],
   refused: [
     "This link is not good any more",

@@ -11,7 +11,7 @@ import { Hands } from "./hands.js";
 import { Sound } from "./sound/sound.js";
 import { Tabs } from "./tabs.js";
 import type { Input, Link, News, Order } from "./talk.js";
-import { readLink } from "./ticket.js";
+import { isMeant, readLink } from "./ticket.js";
 import { toggles } from "./toggles.js";
 import { Windows } from "./windows.js";
 
@@ -30,7 +30,11 @@ class Page {
   readonly #windows: Windows;
   readonly #tabs: Tabs;
   readonly #hands: Hands | undefined;
-  readonly #sound = new Sound(element("sound"), (order, moved) => this.#order(order, moved));
+  readonly #sound = new Sound(
+    element("sound"),
+    (order, moved) => this.#order(order, moved),
+    (text) => this.#board.say(text),
+  );
   #worker: Worker | undefined;
 
   constructor(link: Link) {
@@ -77,6 +81,9 @@ class Page {
     );
     if (module === undefined) {
       return this.#board.setState("broken");
+    }
+    if (!(await isMeant(this.#link.ticket))) {
+      return this.#board.setState("no link");
     }
     const worker = new Worker("worker.js", { type: "module" });
     this.#worker = worker;

@@ -22,6 +22,20 @@ export function readLink(fragment: string): Link {
   return { control, ticket: control ? fragment.slice(CONTROL.length) : fragment };
 }
 
+/**
+ * Whether the page is for this ticket: any site can lead a browser here with one of its own. `wayferry share` says what
+ * it has made, by digests in lines; another server says nothing, and all tickets are good.
+ */
+export async function isMeant(ticket: string): Promise<boolean> {
+  const answer = await fetch("links");
+  if (!answer.ok) {
+    return true;
+  }
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(ticket)));
+  const digits = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return (await answer.text()).split("\n").includes(digits);
+}
+
 /** Reads a ticket; nothing if it is none. */
 export async function readTicket(text: string): Promise<Ticket | undefined> {
   const bytes = text.startsWith(MARK) ? decode(text.slice(MARK.length)) : undefined;

@@ -60,7 +60,7 @@ interface Exports {
   may_sound(): number;
   listen(now: number, codec: number): void;
   poll_encoded(): number;
-  decoded(): void;
+  decoded(number: number): void;
   undecoded(): void;
   ask_sound(now: number, held: number, spare: number, missed: number, latency: number): void;
   answer_sound(now: number): number;
@@ -104,6 +104,12 @@ export interface Rect {
   readonly y: number;
   readonly width: number;
   readonly height: number;
+}
+
+/** Sound that is to be decoded, and the number by which it is answered. */
+export interface Encoded {
+  readonly number: number;
+  readonly data: Bytes;
 }
 
 /** Bytes that belong to who has them. */
@@ -344,17 +350,18 @@ export class Viewer {
   }
 
   /** What is to be decoded next. */
-  pollEncoded(): Bytes | undefined {
-    return this.#exports.poll_encoded() === 0 ? undefined : this.#take();
+  pollEncoded(): Encoded | undefined {
+    const number = this.#exports.poll_encoded() >>> 0;
+    return number === 0 ? undefined : { number, data: this.#take() };
   }
 
-  /** The next of that was decoded: the samples of the left channel, then as many of the right. */
-  decoded(samples: Float32Array): void {
+  /** That was decoded, and what was to be before will not be: the samples of the left channel, then of the right. */
+  decoded(number: number, samples: Float32Array): void {
     this.#put(new Uint8Array(samples.buffer));
-    this.#exports.decoded();
+    this.#exports.decoded(number);
   }
 
-  /** What was to be decoded will not be. */
+  /** Nothing of what was to be decoded will be. */
   undecoded(): void {
     this.#exports.undecoded();
   }

@@ -216,6 +216,50 @@ test("a stream that was stopped is told of no more", async () => {
   expect(viewer.told).toEqual([["data", 0, 0, [1]]]);
 });
 
+/** The constructor that documents have now, and Firefox. */
+class LaterError {
+  readonly streamErrorCode: number | undefined;
+
+  constructor(_message: string, options: { streamErrorCode?: number }) {
+    this.streamErrorCode = options.streamErrorCode;
+  }
+}
+
+/** The one of Chromium, which takes no text. */
+class EarlierError {
+  readonly streamErrorCode: number | undefined;
+
+  constructor(init: { streamErrorCode?: number }) {
+    if (typeof init !== "object") {
+      throw new TypeError("not of type 'WebTransportErrorInit'");
+    }
+    this.streamErrorCode = init.streamErrorCode;
+  }
+}
+
+test.each([LaterError, EarlierError])(
+  "a stream is given up with a code by whatever a browser has",
+  async (kind) => {
+    vi.stubGlobal("WebTransportError", kind);
+    try {
+      const { transport, viewer, carrier, settle } = begin();
+      const ends: unknown[] = [];
+      transport.streams.enqueue(
+        new ReadableStream({ cancel: (reason) => void ends.push(reason.streamErrorCode) }),
+      );
+      await settle();
+      viewer.wants.push({ kind: "stop", stream: 0, code: 3 });
+      viewer.wants.push({ kind: "datagram", bytes: bytes(4) });
+      carrier.pump();
+      await settle();
+      expect(ends).toEqual([3]);
+      expect(transport.sent).toEqual([bytes(4)]);
+    } finally {
+      vi.unstubAllGlobals();
+    }
+  },
+);
+
 test("the end is told once, and nothing after it", async () => {
   const { transport, viewer, settle } = begin();
   transport.end.close({ closeCode: 6, reason: "why" });

@@ -3,7 +3,7 @@ import { type Heard, Hearing } from "../src/sound/hearing.js";
 import { Sound } from "../src/sound/sound.js";
 import { type Ask, MOST, Store } from "../src/sound/store.js";
 import type { Order } from "../src/talk.js";
-import type { Bytes } from "../src/viewer.js";
+import type { Bytes, Encoded } from "../src/viewer.js";
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -56,12 +56,21 @@ test("what breaks off fades, and of too much the oldest goes", () => {
 /** Has payloads to decode, and takes what is told as a viewer does. */
 class FakeViewer implements Heard {
   readonly told: string[] = [];
-  readonly payloads: Bytes[] = [];
+  readonly payloads: Encoded[] = [];
+  #count = 0;
   answer: Float32Array<ArrayBuffer> | undefined;
+
+  /** These samples are to be decoded. */
+  give(...samples: number[]): void {
+    for (const sample of samples) {
+      this.#count += 1;
+      this.payloads.push({ number: this.#count, data: new Uint8Array([sample]) });
+    }
+  }
 
   listen = (codec: number) => void this.told.push(`listen ${codec}`);
   pollEncoded = () => this.payloads.shift();
-  decoded = (samples: Float32Array) => void this.told.push(`decoded ${[...samples]}`);
+  decoded = (number: number, samples: Float32Array) => void this.told.push(`${number} is ${[...samples]}`);
   undecoded = () => void this.told.push("undecoded");
   askSound = (ask: Ask, latency: number) => void this.told.push(`ask ${ask.held} ${latency}`);
   answerSound = () => this.answer;
@@ -74,25 +83,39 @@ function loudspeaker() {
   return { sent, port: { close: vi.fn(), postMessage, onmessage: null } as unknown as MessagePort };
 }
 
-/** A decoder of payloads that are a sample each; 0 is none. */
+/** A decoder of payloads that are a sample each; 0 is none, and for 99 it gives nothing. */
 class FakeDecoder {
   static made = 0;
+  /** As Chromium, it counts on from the first timestamp, and does not give each its own. */
+  static counts = false;
   static isConfigSupported = async () => ({ supported: true });
   readonly configure = vi.fn();
   readonly #init: AudioDecoderInit;
+  #next: number | undefined;
+  state = "configured";
+  close = vi.fn(() => {
+    this.state = "closed";
+  });
 
   constructor(init: AudioDecoderInit) {
     this.#init = init;
     FakeDecoder.made += 1;
   }
 
-  decode({ data }: { data: Bytes }): void {
+  decode({ data, timestamp }: { data: Bytes; timestamp: number }): void {
     const [sample = 0] = data;
     if (sample === 0) {
+      this.state = "closed";
       this.#init.error(new DOMException("no payload"));
       return;
     }
+    if (sample === 99) {
+      return;
+    }
+    const counted = this.#next ?? timestamp;
+    this.#next = counted + 10_000;
     this.#init.output({
+      timestamp: FakeDecoder.counts ? counted : timestamp,
       numberOfFrames: 1,
       numberOfChannels: 2,
       copyTo: (to: Float32Array, { planeIndex }: AudioDataCopyToOptions) => to.fill(sample + planeIndex),
@@ -117,10 +140,10 @@ test("a viewer's sound is decoded, and a loudspeaker's questions are answered", 
   const { sent, port: speaker } = loudspeaker();
   await hearing.listen(speaker);
   hearing.latency = 20;
-  viewer.payloads.push(new Uint8Array([3]));
+  viewer.give(3);
   viewer.answer = new Float32Array([0.5, 0.5]);
   speaker.onmessage?.({ data: { held: 7, spare: 0, missed: 0 } } as MessageEvent);
-  expect(viewer.told).toEqual(["listen 1", "ask 7 20", "decoded 3,4"]);
+  expect(viewer.told).toEqual(["listen 1", "ask 7 20", "1 is 3,4"]);
   expect(sent.at(-1)).toEqual(viewer.answer);
   await hearing.listen(undefined);
   expect(viewer.told.at(-1)).toBe("listen 0");
@@ -133,13 +156,61 @@ test("a payload that is none ends its decoder, and there is another one after a 
   const viewer = new FakeViewer();
   const hearing = new Hearing(viewer, () => undefined);
   FakeDecoder.made = 0;
-  viewer.payloads.push(new Uint8Array([0]), new Uint8Array([1]));
+  viewer.give(0, 1);
   hearing.pump();
   expect([viewer.told, FakeDecoder.made]).toEqual([["undecoded", "undecoded"], 1]);
   clock.mockReturnValue(1500);
-  viewer.payloads.push(new Uint8Array([1]));
+  viewer.give(1);
   hearing.pump();
-  expect([viewer.told.at(-1), FakeDecoder.made]).toEqual(["decoded 1,2", 2]);
+  expect([viewer.told.at(-1), FakeDecoder.made]).toEqual(["3 is 1,2", 2]);
+  clock.mockRestore();
+});
+
+test("regression: a payload for which nothing is given shifted all sound after it", async () => {
+  stub(FakeDecoder);
+  const clock = vi.spyOn(performance, "now").mockReturnValue(1000);
+  for (const [counts, told] of [
+    [false, ["1 is 1,2", "3 is 3,4", "4 is 4,5"]],
+    // There it cannot be told until the sound pauses.
+    [true, ["1 is 1,2", "2 is 3,4", "3 is 4,5", "undecoded", "5 is 5,6"]],
+  ] as const) {
+    FakeDecoder.counts = counts;
+    const viewer = new FakeViewer();
+    const hearing = new Hearing(viewer, () => undefined);
+    viewer.give(1, 99, 3, 4);
+    hearing.pump();
+    if (counts) {
+      clock.mockReturnValue(1500);
+      viewer.give(5);
+      hearing.pump();
+    }
+    expect(viewer.told).toEqual(told);
+  }
+  FakeDecoder.counts = false;
+  clock.mockRestore();
+});
+
+test("regression: a decoder that stopped to answer ended sound until the page was loaded again", async () => {
+  stub(FakeDecoder);
+  const clock = vi.spyOn(performance, "now").mockReturnValue(1000);
+  const viewer = new FakeViewer();
+  const hearing = new Hearing(viewer, () => undefined);
+  FakeDecoder.made = 0;
+  viewer.give(...Array<number>(32).fill(99));
+  hearing.pump();
+  clock.mockReturnValue(1499);
+  hearing.pump();
+  expect([viewer.told, FakeDecoder.made]).toEqual([[], 1]);
+  clock.mockReturnValue(1500);
+  viewer.give(1);
+  hearing.pump();
+  expect([viewer.told.splice(0), FakeDecoder.made]).toEqual([["undecoded", "33 is 1,2"], 2]);
+  viewer.give(99);
+  hearing.pump();
+  await hearing.listen(undefined);
+  viewer.give(2);
+  hearing.pump();
+  expect([viewer.told, FakeDecoder.made]).toEqual([["undecoded", "listen 0", "35 is 2,3"], 3]);
   clock.mockRestore();
 });
 
@@ -148,7 +219,7 @@ test("a browser without a decoder asks for samples", async () => {
   const viewer = new FakeViewer();
   const hearing = new Hearing(viewer, () => undefined);
   await hearing.listen(loudspeaker().port);
-  viewer.payloads.push(new Uint8Array([1]));
+  viewer.give(1);
   hearing.pump();
   expect(viewer.told).toEqual(["listen 2", "undecoded"]);
 });
@@ -156,9 +227,17 @@ test("a browser without a decoder asks for samples", async () => {
 /** A browser that lets a page play once it `allows` it. */
 class FakeContext extends EventTarget {
   static allows = false;
+  /** Who serves the page is there. */
+  static isServed = true;
   static last: FakeContext;
   state = "suspended";
-  readonly audioWorklet = { addModule: async () => undefined };
+  readonly audioWorklet = {
+    addModule: async () => {
+      if (!FakeContext.isServed) {
+        throw new DOMException("nobody answers", "AbortError");
+      }
+    },
+  };
   readonly destination = {};
   readonly outputLatency = 0.02;
 
@@ -169,6 +248,7 @@ class FakeContext extends EventTarget {
 
   resume = async () => FakeContext.allows && this.set("running");
   suspend = async () => this.set("suspended");
+  close = async () => this.set("closed");
 
   set(state: string): void {
     this.state = state;
@@ -184,12 +264,13 @@ async function settle(): Promise<void> {
 }
 
 let orders: Order[];
+let said: string[];
 let page: EventTarget;
 let button: EventTarget & { hidden: boolean; pressed: string };
 
 beforeEach(() => {
-  FakeContext.allows = false;
-  [orders, page] = [[], new EventTarget()];
+  [FakeContext.allows, FakeContext.isServed] = [false, true];
+  [orders, said, page] = [[], [], new EventTarget()];
   const setAttribute = (_: string, value: string) => {
     button.pressed = value;
   };
@@ -208,7 +289,12 @@ beforeEach(() => {
 });
 
 function sound(): Sound {
-  return new Sound(button as unknown as HTMLElement, (order) => void orders.push(order));
+  const place = button as unknown as HTMLElement;
+  return new Sound(
+    place,
+    (order) => void orders.push(order),
+    (text) => void said.push(text),
+  );
 }
 
 async function happens(on: EventTarget, kind: string): Promise<void> {
@@ -267,4 +353,29 @@ test("another worker is told as the one before, and a session without sound has 
   it.offer(true);
   await settle();
   expect([button.pressed, told()]).toEqual(["true", "on latency"]);
+});
+
+test("regression: what plays was fetched with the first click, when nobody may serve the page any more", async () => {
+  const it = sound();
+  it.offer(true);
+  await settle();
+  [FakeContext.allows, FakeContext.isServed] = [true, false];
+  await happens(page, "keydown");
+  expect([button.hidden, button.pressed, told(), said]).toEqual([false, "true", "on latency", []]);
+});
+
+test("regression: what could not be fetched was not tried again, and nobody was told", async () => {
+  [FakeContext.allows, FakeContext.isServed] = [true, false];
+  const it = sound();
+  it.offer(true);
+  await settle();
+  expect([button.hidden, button.pressed, told()]).toEqual([false, "false", ""]);
+  expect([said.splice(0).length, FakeContext.last.state]).toEqual([1, "closed"]);
+  await happens(page, "keydown");
+  expect(said, "only the button tries again").toEqual([]);
+  await happens(button, "click");
+  expect([said.splice(0).length, button.pressed, told()]).toEqual([1, "false", ""]);
+  FakeContext.isServed = true;
+  await happens(button, "click");
+  expect([said, button.pressed, told()]).toEqual([[], "true", "on latency"]);
 });

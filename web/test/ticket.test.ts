@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { readTicket } from "../src/ticket.js";
+import { expect, test, vi } from "vitest";
+import { isMeant, readTicket } from "../src/ticket.js";
 
 /** A ticket with these addresses, as the host writes it. */
 async function ticket(addresses: readonly number[][]): Promise<string> {
@@ -35,4 +35,19 @@ test("what is no ticket, or a part of one, is none", async () => {
   expect(await readTicket(await ticket([[5, 1, 2, 3, 4, 0, 80]]))).toBeUndefined();
   expect(await readTicket(await ticket([FOUR.slice(0, 5)]))).toBeUndefined();
   expect(await readTicket(await ticket([[...FOUR, 0]]))).toBeUndefined();
+});
+
+test("tickets that this page is not for are refused", async () => {
+  const ours = await ticket([FOUR]);
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(ours)));
+  const digits = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  try {
+    vi.stubGlobal("fetch", async () => new Response(`${"0".repeat(64)}\n${digits}`));
+    expect(await isMeant(ours)).toBe(true);
+    expect(await isMeant(await ticket([SIX]))).toBe(false);
+    vi.stubGlobal("fetch", async () => new Response("", { status: 404 }));
+    expect(await isMeant(await ticket([SIX]))).toBe(true);
+  } finally {
+    vi.unstubAllGlobals();
+  }
 });

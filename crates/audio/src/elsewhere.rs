@@ -4,8 +4,9 @@
 //! what was not when its turn comes is concealed, as what has not come is. The decoder gets the sound in its order, as
 //! soon as the packets before it were given out, or else when it must: one that waits has then been missed already.
 //!
-//! Invariants: the decoder is asked for at most [`MAX_DECODING`] payloads at once, and answers in the order in which
-//! it was asked; sound is kept for the packets that wait in the player alone.
+//! Invariants: the decoder is asked for at most [`MAX_DECODING`] payloads at once, each has a number that no later one
+//! has, in another flow neither, and what it answers belongs to the one that it names; sound is kept for the packets
+//! that wait in the player alone.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -23,12 +24,22 @@ use crate::sample::{CHANNELS, FrameSize, MS};
 pub struct Elsewhere {
     /// By the numbers of their packets.
     sounds: BTreeMap<u32, Sound>,
-    /// Whose sound is asked for, the first one first; `None` if it is not wanted any more.
-    asked: VecDeque<Option<u32>>,
+    /// What the decoder was asked, the first one first.
+    asked: VecDeque<Asked>,
+    /// The number of the last question.
+    count: u32,
     /// The last packet whose sound was asked for.
     last: Option<u32>,
     /// Makes up what is missing.
     pcm: Pcm,
+}
+
+/// A question to the decoder.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    number: u32,
+    /// Whose sound it is about; `None` if that is not wanted any more.
+    packet: Option<u32>,
 }
 
 /// The sound of a packet.
@@ -43,16 +54,19 @@ impl Elsewhere {
     /// One that goes on with the same decoder, for another flow.
     #[must_use]
     pub fn next_flow(&self) -> Self {
-        Self { asked: vec![None; self.asked.len()].into(), ..Self::default() }
+        let asked = self.asked.iter().map(|asked| Asked { packet: None, ..*asked }).collect();
+        Self { asked, count: self.count, ..Self::default() }
     }
 
-    /// The decoder has given the samples of the payload that it was asked for first, of those that are left: they are
-    /// not played if they are more than 20 ms, or no whole frames.
-    pub fn decoded(&mut self, samples: &[f32]) {
+    /// The decoder has given the samples of the payload with this number, and will give none of those before it. They
+    /// are not played if they are more than 20 ms, or no whole frames; what it was not asked is passed over.
+    pub fn decoded(&mut self, number: u32, samples: &[f32]) {
+        let Some(place) = self.asked.iter().position(|asked| asked.number == number) else { return };
         let is_frame =
             !samples.is_empty() && samples.len() <= LONGEST && samples.len().is_multiple_of(CHANNELS);
-        let asked = self.asked.pop_front().flatten().filter(|_| is_frame);
-        if let Some(sound) = asked.and_then(|number| self.sounds.get_mut(&number)) {
+        let asked = self.asked.drain(..=place).next_back().filter(|_| is_frame);
+        let packet = asked.and_then(|asked| asked.packet);
+        if let Some(sound) = packet.and_then(|packet| self.sounds.get_mut(&packet)) {
             // A browser's own may be louder than anything that can be played.
             let bounded = |sample: &f32| if sample.is_finite() { sample.clamp(-1.0, 1.0) } else { 0.0 };
             *sound = Sound::Decoded(samples.iter().map(bounded).collect());
@@ -93,8 +107,8 @@ impl Player<Elsewhere> {
         }
     }
 
-    /// The next payload that is to be decoded now, in its place: the answers are [`Elsewhere::decoded`].
-    pub fn poll_encoded(&mut self) -> Option<Vec<u8>> {
+    /// The next payload that is to be decoded now, and its number, from 1: the answer is [`Elsewhere::decoded`].
+    pub fn poll_encoded(&mut self) -> Option<(u32, Vec<u8>)> {
         let played = self.position();
         let Elsewhere { sounds, asked, last, .. } = self.decoder();
         if asked.len() >= MAX_DECODING {
@@ -106,12 +120,14 @@ impl Player<Elsewhere> {
         let next = self.waiting().find(is_encoded)?;
         let goes_on = last.is_none_or(|last| next.sequence.wrapping_sub(last).cast_signed() <= 1);
         let is_due = played.is_none_or(|played| next.capture.frames() < played.frames() + AHEAD);
-        let number = (goes_on || is_due).then_some(next.sequence)?;
+        let packet = (goes_on || is_due).then_some(next.sequence)?;
         let decoder = self.decoder_mut();
-        decoder.last = Some(number);
-        decoder.asked.push_back(Some(number));
-        match decoder.sounds.insert(number, Sound::Asked) {
-            Some(Sound::Encoded(payload)) => Some(payload),
+        decoder.last = Some(packet);
+        decoder.count = decoder.count.checked_add(1).unwrap_or(1);
+        let number = decoder.count;
+        decoder.asked.push_back(Asked { number, packet: Some(packet) });
+        match decoder.sounds.insert(packet, Sound::Asked) {
+            Some(Sound::Encoded(payload)) => Some((number, payload)),
             _ => None,
         }
     }
@@ -174,7 +190,7 @@ mod tests {
     }
 
     fn polled(player: &mut Player<Elsewhere>) -> Vec<u8> {
-        std::iter::from_fn(|| player.poll_encoded()).map(|payload| payload[0]).collect()
+        std::iter::from_fn(|| player.poll_encoded()).map(|(_, payload)| payload[0]).collect()
     }
 
     /// Plays 10 ms, and gives the first sample.
@@ -194,7 +210,7 @@ mod tests {
             player.receive_encoded(now, Packet { payload: vec![99], ..packet(number) });
             assert_eq!(polled(&mut player), [number as u8], "the first copy, once");
             heard.push(play(&mut player, now));
-            player.decoder_mut().decoded(&[number as f32 / 64.0; 480 * CHANNELS]);
+            player.decoder_mut().decoded(number + 1, &[number as f32 / 64.0; 480 * CHANNELS]);
         }
         let loud: Vec<f32> = heard.into_iter().skip_while(|sample| *sample == 0.0).collect();
         assert_eq!(loud[..], (1..).map(|number| number as f32 / 64.0).take(loud.len()).collect::<Vec<_>>());
@@ -211,9 +227,10 @@ mod tests {
             if number != 20 {
                 player.receive_encoded(now, packet(number));
             }
-            let polled = polled(&mut player);
-            polled.iter().for_each(|_| player.decoder_mut().decoded(&[0.5; 480 * CHANNELS]));
-            given.push(polled);
+            let polled: Vec<_> = std::iter::from_fn(|| player.poll_encoded()).collect();
+            let decoder = player.decoder_mut();
+            polled.iter().for_each(|(number, _)| decoder.decoded(*number, &[0.5; 480 * CHANNELS]));
+            given.push(polled.into_iter().map(|(_, payload)| payload[0]).collect::<Vec<_>>());
             play(&mut player, now);
         }
         let when = given.iter().position(|polled| polled.contains(&21)).unwrap();
@@ -250,15 +267,39 @@ mod tests {
         player.receive_encoded(at(0), packet(2));
         assert_eq!(polled(&mut player), [0, 1, 2]);
         let decoder = player.decoder_mut();
-        decoder.decoded(&[0.25; 480 * CHANNELS]);
-        decoder.decoded(&[0.5; 480 * CHANNELS + 1]);
-        decoder.decoded(&[0.5; LONGEST + 2]);
-        decoder.decoded(&[2.0, f32::NAN]);
-        decoder.decoded(&[0.5; 2]);
+        decoder.decoded(1, &[0.25; 480 * CHANNELS]);
+        decoder.decoded(2, &[0.5; 480 * CHANNELS + 1]);
+        decoder.decoded(3, &[0.5; LONGEST + 2]);
+        decoder.decoded(4, &[2.0, f32::NAN]);
+        decoder.decoded(5, &[0.5; 2]);
         let mut samples = Vec::new();
         assert!([0u32, 1].iter().all(|number| decoder.decode(&number.to_be_bytes(), &mut samples).is_err()));
         decoder.decode(&2u32.to_be_bytes(), &mut samples).unwrap();
         assert_eq!(samples, [1.0, 0.0]);
+    }
+
+    #[test]
+    fn regression_a_payload_for_which_nothing_was_given_shifted_all_sound_after_it() {
+        let mut player = Player::new(Elsewhere::default());
+        (0..4).for_each(|number| player.receive_encoded(at(0), packet(number)));
+        let numbers: Vec<_> =
+            std::iter::from_fn(|| player.poll_encoded()).map(|(number, _)| number).collect();
+        assert_eq!(numbers, [1, 2, 3, 4]);
+        let decoder = player.decoder_mut();
+        decoder.decoded(1, &[0.25; 2]);
+        decoder.decoded(3, &[0.5; 2]);
+        // Late, twice, and never asked.
+        [2, 3, 1, 0, 5, u32::MAX].iter().for_each(|number| decoder.decoded(*number, &[0.75; 2]));
+        decoder.decoded(4, &[1.0; 2]);
+        let heard = [0u32, 1, 2, 3].map(|packet| {
+            let mut samples = Vec::new();
+            decoder.decode(&packet.to_be_bytes(), &mut samples).is_ok().then(|| samples[0])
+        });
+        assert_eq!(heard, [Some(0.25), None, Some(0.5), Some(1.0)]);
+        assert_eq!(decoder.asked.len(), 0);
+        decoder.count = u32::MAX;
+        player.receive_encoded(at(0), packet(4));
+        assert_eq!(player.poll_encoded(), Some((1, vec![4])), "0 is no number");
     }
 
     #[test]

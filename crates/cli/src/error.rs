@@ -11,6 +11,7 @@ use std::io;
 use crate::ssh::failure::Failure;
 pub(crate) use wayferry_host::error::Error as SessionError;
 use wayferry_host::sanitize::sanitize;
+use wayferry_net::site::BindError;
 
 /// Why `wayferry` cannot go on.
 #[derive(Debug)]
@@ -41,6 +42,10 @@ pub(crate) enum Error {
     NoScreen { why: String },
     /// The page for browsers is not in this program.
     NoPage,
+    /// The page cannot be served there.
+    PagePort(BindError),
+    /// The files after `--https` cannot be used.
+    PageCertificate { what: String, hint: &'static str },
     /// `wayferry-lab` cannot be started.
     NoLaboratory { source: io::Error },
     /// `doctor` found this many things without which no session is shown.
@@ -114,7 +119,8 @@ impl Error {
             Self::Usage { .. } => 64,
             Self::Ticket(_) => 65,
             Self::RemoteMissing { .. } => 72,
-            Self::OwnCertificate(_) => 74,
+            Self::PagePort(_) => 73,
+            Self::OwnCertificate(_) | Self::PageCertificate { .. } => 74,
             Self::NoLaboratory { .. } => 86,
             Self::NoScreen { .. } => 91,
             Self::NoPage => 92,
@@ -149,8 +155,14 @@ impl Error {
                  programs with `wayferry ssh`"
             }
             Self::NoPage => {
-                "run `scripts/build-page` in the source, which needs Node and npm, and build again"
+                "run `make page` in the source, which needs Node and npm, and build again"
             }
+            Self::PagePort(error) if error.source.kind() == io::ErrorKind::PermissionDenied => {
+                "choose another port, as with `--port 8443`, or let the program have this one: \
+                 `sudo setcap cap_net_bind_service=+ep FILE`, where FILE is the program's"
+            }
+            Self::PagePort(_) => "choose another port, as with `--port 8443`, or end the program that has it",
+            Self::PageCertificate { hint, .. } => hint,
             Self::NoLaboratory { .. } => {
                 "the demo and the benches are in `wayferry-lab`: install it with `cargo install --path crates/lab`"
             }
@@ -253,6 +265,8 @@ impl fmt::Display for Error {
                 write!(f, "`{}` did not arrive: {}", sanitize(name), sanitize(why))
             }
             Self::NoPage => f.write_str("this build has no page"),
+            Self::PagePort(error) => write!(f, "{error}"),
+            Self::PageCertificate { what, .. } => f.write_str(&sanitize(what)),
             Self::NoScreen { why } => write!(f, "there is no screen to show: {}", sanitize(why)),
             Self::NoLaboratory { source } => write!(f, "cannot run `wayferry-lab`: {source}"),
             Self::RemoteMissing { binary, destination, .. } => {
@@ -361,6 +375,19 @@ mod tests {
         }
         let documented: Vec<u8> = CODES.iter().map(|(code, _)| *code).filter(|code| *code != 0).collect();
         assert_eq!(documented, seen.into_keys().collect::<Vec<_>>(), "a documented code is never given");
+    }
+
+    #[test]
+    fn a_port_of_the_page_that_cannot_be_had_has_its_ways() {
+        let error = |kind: io::ErrorKind| {
+            let address = ([0, 0, 0, 0], 443).into();
+            Error::PagePort(BindError { address, source: kind.into() })
+        };
+        let (denied, taken) = (error(io::ErrorKind::PermissionDenied), error(io::ErrorKind::AddrInUse));
+        assert_eq!((denied.code(), taken.code()), (73, 73));
+        assert!(denied.to_string().starts_with("cannot listen on `0.0.0.0:443`: "), "{denied}");
+        assert!(denied.hint().contains("`--port 8443`") && denied.hint().contains("setcap"));
+        assert!(taken.hint().contains("`--port 8443`") && !taken.hint().contains("setcap"));
     }
 
     #[test]

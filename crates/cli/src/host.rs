@@ -320,6 +320,9 @@ fn config(own: &OwnFlags, clock: &Clock, files: Switch) -> Config {
     }
     if own.side.audio != Some(Audio::Off) {
         config.capabilities = config.capabilities.with(Capabilities::SOUND).with(Capabilities::MICROPHONE);
+        if own.begin.share_audio {
+            config.capabilities = config.capabilities.with(Capabilities::SHARED_SOUND);
+        }
     }
     config.session = SessionId(random_bytes());
     config

@@ -21,18 +21,20 @@ use wayferry_host::edge::programs::exit_code;
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::random_name;
 use wayferry_host::passing;
-use wayferry_host::sanitize::sanitize;
+use wayferry_host::sanitize::{json, sanitize};
 use wayferry_host::sessions;
 
 /// Lists sessions; gives the exit code.
 pub(crate) fn list(own: &OwnFlags, flags: &ListFlags) -> Result<u8, Error> {
-    if let Some(host) = &flags.host {
-        let mut words = vec!["list".to_owned()];
-        words.extend(flags.json.then(|| "--json".to_owned()));
-        return over_ssh(own, host, &words);
-    }
-    let documents = here()?;
-    let text = if flags.json { format!("{:#}\n", Value::Array(documents)) } else { table(&documents) };
+    let documents = match &flags.host {
+        None => here()?,
+        // Its own words could do anything to this terminal.
+        Some(host) => match there(own, host)? {
+            Ok(documents) => documents,
+            Err(code) => return Ok(code),
+        },
+    };
+    let text = if flags.json { json(&Value::Array(documents), true) } else { table(&documents) };
     print(text.as_bytes())
 }
 

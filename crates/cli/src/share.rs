@@ -5,6 +5,7 @@
 //! this process. Which links there are, and who came by them, the session knows. Invariant: the ticket is in the link's
 //! fragment and nowhere else, not on a command line either.
 
+mod guests;
 mod list;
 mod page;
 
@@ -16,10 +17,12 @@ use serde_json::json;
 use wayferry_host::control::{self, Answer, LinkRole, NewLink, Request, Share, Word};
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::random_name;
+use wayferry_host::sanitize;
 use wayferry_net::Ticket;
 use wayferry_net::quic::PageOrigin;
 use wayferry_net::site::{self, Server, Site};
 
+use self::guests::Guests;
 use crate::error::{Error, SessionError};
 use crate::flags::{Links, OwnFlags, ShareFlags, Which};
 use crate::host::ssh_server_address;
@@ -29,6 +32,9 @@ use crate::tell::{notice, print};
 /// Shares a session, tells of its links, or takes them back; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, flags: &ShareFlags) -> Result<u8, Error> {
     let which = flags.which.which.clone().unwrap_or(Which::Here(None));
+    if let Some(id) = flags.close {
+        return manage::order(own, Some(which), &Request::CloseLink(id));
+    }
     match (flags.revoke, &flags.origin) {
         (Some(Links(links)), _) => manage::order(own, Some(which), &Request::RevokeLinks(links)),
         (None, _) if flags.list => list::list(own, &which, flags.json),
@@ -50,25 +56,63 @@ fn answer(own: &OwnFlags, flags: &ShareFlags, page: PageOrigin, which: &Which) -
 fn serve(own: &OwnFlags, flags: &ShareFlags, which: &Which) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let files = page::files(flags.page_files.as_deref())?;
-    let (listeners, port) = site::bind(flags.serve_port.unwrap_or(0))
-        .map_err(|error| SessionError::Bind { address: error.address.to_string(), source: error.source })?;
-    let origin = origin(port)?;
-    let site = Arc::new(Site::new(origin.clone(), files));
-    let failed = |source| SessionError::System { doing: "serving the page", source };
-    let _server = Server::start(listeners, Arc::clone(&site)).map_err(failed)?;
-    let link = match make(own, flags, origin.clone(), None, which)? {
+    let guests = Guests::wanted(flags)?;
+    let (listeners, port) = match &guests {
+        None => site::bind(flags.serve_port.unwrap_or(0)),
+        Some(_) => site::bind_everywhere(flags.serve_port.unwrap_or(HTTPS_PORT)),
+    }
+    .map_err(Error::PagePort)?;
+    let origin = guests.as_ref().map_or_else(|| origin(port), |guests| guests.origin(port))?;
+    let here = matches!(which, Which::Here(_));
+    let reached = guests.as_ref().filter(|_| here).and_then(Guests::address);
+    let mut link = match make(own, flags, origin.clone(), reached, which)? {
         Ok(link) => link,
         Err(code) => return Ok(code),
     };
+    if guests.is_some() {
+        link.ticket = guests::ticket(&ticket(&link)?).to_string();
+    }
     let place = place(&link)?;
+    let site = Arc::new(Site::new(origin.clone(), files.into_iter().chain([page::links(&link.ticket)])));
+    let failed = |source| SessionError::System { doing: "serving the page", source };
+    let tls = guests.as_ref().map(|guests| guests.tls.clone());
+    let _server = Server::start(listeners, Arc::clone(&site), tls).map_err(failed)?;
     print(told(&format!("{origin}{place}"), &link, flags.json).as_bytes())?;
     notice(&meaning(&link, which));
+    if guests.is_some() {
+        notice(&guests::way(&ticket(&link)?, port));
+    }
     if flags.open {
         open(&site, place);
     }
-    signals.wait_readable(&[], None)?;
-    notice("the page is served no more; who has come by its links is still there");
+    let ended = signals.wait_readable(&[], None);
+    // Before the port is free: any user of this machine may have it then, and who opens the link again tells him the
+    // ticket.
+    let closed = manage::order(own, Some(which.clone()), &Request::CloseLink(link.id));
+    notice(&parting(&link, which, matches!(closed, Ok(0))));
+    ended?;
     Ok(0)
+}
+
+/// What the user should know of a link whose page is served no more.
+fn parting(link: &NewLink, which: &Which, closed: bool) -> String {
+    let NewLink { id, .. } = link;
+    match closed {
+        true => {
+            format!("the page is served no more, and link {id} lets nobody more in; who came by it may stay")
+        }
+        false => format!(
+            "the page is served no more, but the session was not told: link {id} may be good still. Do not open it \
+             again: another user of this machine could read it then. `{}` takes it back",
+            revoking(link, which)
+        ),
+    }
+}
+
+/// What takes this link back.
+fn revoking(link: &NewLink, which: &Which) -> String {
+    let which = if *which == Which::Here(None) { String::new() } else { format!(" {which}") };
+    format!("wayferry share --revoke {}{which}", link.id)
 }
 
 /// A link for pages from there, or the exit code of what has failed on the other machine and has said so.
@@ -96,14 +140,18 @@ fn origin(port: u16) -> Result<PageOrigin, Error> {
     text.parse().map_err(|_| Error::usage(format!("`{text}` is no place of a page")))
 }
 
-/// What follows the origin in this link.
+/// The ticket in this link.
 ///
 /// # Errors
-/// It has no ticket: what is printed and opened here has no other words in it.
+/// It has none: what is printed and opened here has no other words in it.
+fn ticket(link: &NewLink) -> Result<Ticket, Error> {
+    let none = || SessionError::PeerViolation("what it said is no ticket".into());
+    Ok(link.ticket.parse().map_err(|_| none())?)
+}
+
+/// What follows the origin in this link.
 fn place(link: &NewLink) -> Result<String, Error> {
-    if link.ticket.parse::<Ticket>().is_err() {
-        return Err(SessionError::PeerViolation("what it said is no ticket".into()).into());
-    }
+    ticket(link)?;
     let control = if link.control { "control," } else { "" };
     Ok(format!("/#{control}{}", link.ticket))
 }
@@ -116,7 +164,7 @@ fn told(address: &str, link: &NewLink, as_json: bool) -> String {
     let role = if link.control { LinkRole::Control } else { LinkRole::View };
     let (id, seconds, uses) = (u32::from(link.id), link.seconds, link.uses);
     let document = json!({ "link": address, "id": id, "role": role, "seconds": seconds, "uses": uses });
-    format!("{document}\n")
+    sanitize::json(&document, false)
 }
 
 /// What the user should know of a link.
@@ -126,11 +174,9 @@ fn meaning(link: &NewLink, which: &Which) -> String {
         true => "who opens it first has the session".to_owned(),
         false => format!("up to {uses} may view the session by it"),
     };
-    let which = if *which == Which::Here(None) { String::new() } else { format!(" {which}") };
     let within = span(*seconds);
-    format!(
-        "link {id}: {who}, within {within}; `wayferry share --revoke {id}{which}` ends that, Ctrl-C the page"
-    )
+    let revoking = revoking(link, which);
+    format!("link {id}: {who}, within {within}; `{revoking}` ends that, and Ctrl-C lets nobody more in")
 }
 
 /// Has the desk's browser open the link, by an address that is good once: others can see its command line.
@@ -145,6 +191,9 @@ fn open(site: &Site, place: String) {
         Err(error) => notice(&format!("the link is not opened: cannot run `xdg-open`: {error}")),
     }
 }
+
+/// Of `https` (RFC 9110 §4.2.2).
+const HTTPS_PORT: u16 = 443;
 
 #[cfg(test)]
 mod tests {
@@ -174,12 +223,24 @@ mod tests {
         assert_eq!(
             meaning(&link(true, "x"), &Which::Here(None)),
             "link 3: who opens it first has the session, within 10 min; `wayferry share --revoke 3` ends that, \
-             Ctrl-C the page"
+             and Ctrl-C lets nobody more in"
         );
         let there = "user@host:foot".parse().expect("a session");
         let told = meaning(&link(false, "x"), &there);
         assert!(told.contains("up to 8 may view the session by it, within"), "{told}");
         assert!(told.contains("`wayferry share --revoke 3 user@host:foot`"), "{told}");
+    }
+
+    #[test]
+    fn what_becomes_of_a_link_at_the_end_is_said() {
+        let there = "user@host:foot".parse().expect("a session");
+        let told = parting(&link(false, "x"), &there, true);
+        assert!(told.contains("link 3 lets nobody more in"), "{told}");
+        let told = parting(&link(false, "x"), &there, false);
+        assert!(
+            told.contains("Do not open it again") && told.contains("--revoke 3 user@host:foot`"),
+            "{told}"
+        );
     }
 
     #[test]

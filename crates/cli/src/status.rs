@@ -11,7 +11,7 @@ use crate::flags::{OwnFlags, StatusFlags};
 use crate::info::{self, Document};
 use crate::manage;
 use crate::tell::print;
-use wayferry_host::sanitize::sanitize;
+use wayferry_host::sanitize::{self, sanitize};
 
 /// Tells what goes on; gives the exit code.
 pub(crate) fn run(own: &OwnFlags, flags: &StatusFlags) -> Result<u8, Error> {
@@ -26,7 +26,7 @@ pub(crate) fn run(own: &OwnFlags, flags: &StatusFlags) -> Result<u8, Error> {
     };
     if flags.json {
         let whole = json!({ "shown": shown, "host": flags.host, "running": running });
-        return print(format!("{whole:#}\n").as_bytes());
+        return print(sanitize::json(&whole, true).as_bytes());
     }
     print(words(&shown, flags.host.as_deref(), &running).as_bytes())
 }

@@ -299,6 +299,7 @@ impl<'a> Viewer<'a> {
         let offers = [
             (self.view_only, Capabilities::VIEW),
             (self.audio() != Audio::Off || self.speaks(), Capabilities::SOUND),
+            (self.view_only, Capabilities::SHARED_SOUND),
             (self.speaks(), Capabilities::MICROPHONE),
             (self.may_open(), Capabilities::OPEN_URL),
             (self.takes_files(), Capabilities::FILES.with(Capabilities::FILE_PLACES)),

@@ -6,16 +6,35 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use wayferry_net::quic::{Connected, Listener, PageOrigin, SetupError};
 use wayferry_net::{Admitted, Carrier, Fingerprint, Ticket};
-use wayferry_proto::admission::{self, Entry, Fate, Lane, LinkId, MAX_LINKS, Revoked, Role};
+use wayferry_proto::admission::{self, Entry, Fate, Lane, LinkId, MAX_LINKS, Revoked, Role, Secrets, Stay};
 use wayferry_proto::{Candidate, CloseReason, Config, Digest, Secret, Session, SessionId, Source, Time};
 
 use crate::carriers::reachable;
+use crate::clock;
 use crate::edge::socket::random_bytes;
 use crate::event::{Reporter, SessionEvent};
 use crate::link::{Link, closed};
+
+/// With what a page comes.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Link(LinkId),
+    Ticket(Secret),
+}
+
+impl Way {
+    /// Until when it lets somebody in; none if it does not.
+    fn good_until(self, secrets: &Secrets<Fingerprint>, now: Time) -> Option<Time> {
+        match self {
+            Self::Link(id) => secrets.links(now).find(|link| link.id == id).map(|link| link.until),
+            Self::Ticket(secret) => secrets.given_until(secret, now),
+        }
+    }
+}
 
 /// A listening port, and the displays that ask to be let in.
 pub struct Admission {
@@ -25,6 +44,13 @@ pub struct Admission {
     identity: Fingerprint,
     session: SessionId,
     admission: admission::Admission<Fingerprint, Link>,
+    /// Where pages come from, each as long as what it was named with is good.
+    pages: Vec<(Way, PageOrigin)>,
+    /// Origins of those that are over, the oldest first.
+    former: Vec<PageOrigin>,
+    /// How long the machine was suspended since it started, and how much of that was counted.
+    asleep: Box<dyn Fn() -> Duration + Send>,
+    counted: Duration,
     reporter: Reporter,
 }
 
@@ -39,7 +65,9 @@ impl Admission {
         let session = config.session;
         let config = Config { digest: Some(digest), ..config };
         let admission = admission::Admission::new(config, Secret::from(random_bytes::<32>()));
-        Self { listener, admitted: None, identity, session, admission, reporter }
+        let (asleep, counted) = (Box::new(clock::asleep), clock::asleep());
+        let (admitted, pages, former) = (None, Vec::new(), Vec::new());
+        Self { listener, admitted, identity, session, admission, pages, former, asleep, counted, reporter }
     }
 
     /// The listener accepts only the certificates on this list.
@@ -47,6 +75,16 @@ impl Admission {
     pub fn with_list(mut self, admitted: Admitted) -> Self {
         self.admitted = Some(admitted);
         self
+    }
+
+    /// Counts the time for which the machine was suspended: tickets and links expire meanwhile, too. To be called
+    /// before anything is judged or told by the time.
+    pub fn count_sleep(&mut self) {
+        let asleep = (self.asleep)();
+        if let Some(more) = asleep.checked_sub(self.counted).filter(|more| !more.is_zero()) {
+            self.admission.secrets_mut().shorten(more);
+            self.counted = asleep;
+        }
     }
 
     /// Whether tickets can be printed: not where the listener accepts only known certificates.
@@ -65,7 +103,8 @@ impl Admission {
         self.ticket_with(secret)
     }
 
-    /// The same for a page of that origin; from now on the port answers browsers, too. `None` where there is no port.
+    /// The same for a page of that origin, which may come while the ticket is good; from now on the port answers
+    /// browsers, too. `None` where there is no port.
     ///
     /// # Errors
     /// No certificate can be made for it.
@@ -73,12 +112,14 @@ impl Admission {
         &mut self,
         role: Role,
         secret: Secret,
-        until: Time,
+        (until, now): (Time, Time),
         origin: PageOrigin,
     ) -> Result<Option<Ticket>, SetupError> {
         let Some(listener) = &self.listener else { return Ok(None) };
-        let fingerprint = listener.admit_page(origin)?;
-        Ok(Some(Ticket { fingerprint, ..self.ticket(role, secret, until) }))
+        let fingerprint = listener.page_certificate()?;
+        let ticket = Ticket { fingerprint, ..self.ticket(role, secret, until) };
+        self.admit_pages(Some((Way::Ticket(secret), origin)), now);
+        Ok(Some(ticket))
     }
 
     /// A link: a ticket with this secret for pages of that origin, which lets in `uses` of them, as `role` and nothing
@@ -96,10 +137,29 @@ impl Admission {
         now: Time,
     ) -> Result<(LinkId, Ticket), String> {
         let listener = self.listener.as_ref().ok_or(NO_PORT)?;
-        let fingerprint = listener.admit_page(origin).map_err(|error| error.to_string())?;
+        let fingerprint = listener.page_certificate().map_err(|error| error.to_string())?;
         let made = self.admission.secrets_mut().link(role, digest(&secret), good, now);
         let id = made.map_err(|_| format!("{MAX_LINKS} links are good already (limit); revoke some"))?;
+        self.admit_pages(Some((Way::Link(id), origin)), now);
         Ok((id, Ticket { fingerprint, ..self.ticket_at(secret, reached) }))
+    }
+
+    /// Pages may come of the origins of links and tickets that are good, and of the latest that are over: browsers do
+    /// not say that an origin is refused, and who comes too late is to hear why.
+    fn admit_pages(&mut self, more: Option<(Way, PageOrigin)>, now: Time) {
+        let Some(listener) = &self.listener else { return };
+        let is_new = more.is_some();
+        let secrets = self.admission.secrets();
+        let over = self.pages.extract_if(.., |(way, _)| way.good_until(secrets, now).is_none());
+        let over: Vec<PageOrigin> = over.map(|(_, origin)| origin).collect();
+        if !is_new && over.is_empty() {
+            return;
+        }
+        self.former.extend(over);
+        self.former.drain(..self.former.len().saturating_sub(MAX_FORMER));
+        self.pages.extend(more);
+        let good = self.pages.iter().map(|(_, origin)| origin);
+        listener.admit_pages(good.chain(&self.former).cloned().collect());
     }
 
     /// The links that are good.
@@ -118,6 +178,11 @@ impl Admission {
         let Revoked { any, active, gone } = self.admission.secrets_mut().revoke_links(which, now);
         self.dismiss(gone);
         (any, active)
+    }
+
+    /// No display more is let in by that link; who came by it may come again.
+    pub fn close_link(&mut self, id: LinkId, now: Time) {
+        self.admission.secrets_mut().close_link(id, now);
     }
 
     /// Links for viewing are good no more.
@@ -174,13 +239,33 @@ impl Admission {
         self.admission.secrets_mut().revoke_printed();
     }
 
-    /// The active display was sent away, or has left for good: it cannot come again. Says whether one was known.
-    pub fn forget_active(&mut self) -> bool {
-        let secrets = self.admission.secrets_mut();
-        let was_known = secrets.knows_active();
-        let gone = secrets.forget_active();
+    /// The active display, if there is one, or one that may come again as such.
+    pub fn stay(&self) -> Option<Stay> {
+        self.admission.secrets().stay()
+    }
+
+    /// Whether a display that was let in is still known: it may have been sent away since.
+    pub fn knows(&self, role: Role, candidate: &Candidate<Link>) -> bool {
+        let incarnation = candidate.peer().and_then(|peer| peer.incarnation);
+        self.admission.secrets().knows(role, incarnation)
+    }
+
+    /// The active display was sent away: it cannot come again.
+    pub fn forget_active(&mut self) {
+        let gone = self.admission.secrets_mut().forget_active();
         self.dismiss(gone);
-        was_known
+    }
+
+    /// This display has left for good, unless another has come since.
+    pub fn forget_stay(&mut self, stay: Stay) {
+        let gone = self.admission.secrets_mut().forget_stay(stay);
+        self.dismiss(gone);
+    }
+
+    /// This display is here no more, unless another has come since; it may come again if it showed by what.
+    pub fn lose_stay(&mut self, stay: Stay) {
+        let gone = self.admission.secrets_mut().lose_stay(stay);
+        self.dismiss(gone);
     }
 
     /// The viewers were sent away: none of them can come again.
@@ -211,6 +296,7 @@ impl Admission {
 
     /// Looks at the candidates; gives those that are let in, and as what.
     pub fn turn(&mut self, now: Time) -> Vec<(Entry, Candidate<Link>)> {
+        self.count_sleep();
         if let Some(listener) = &self.listener {
             listener.clear_wake();
         }
@@ -222,6 +308,7 @@ impl Admission {
         }
         let numbers = self.admission.numbers();
         come.extend(numbers.into_iter().filter_map(|number| self.look_at(number, now)));
+        self.admit_pages(None, now);
         come
     }
 
@@ -231,7 +318,8 @@ impl Admission {
         // A display with a TLS session ticket was let in before.
         let is_known = |peer| early || self.admitted.is_some() || self.admission.secrets().is_known(peer);
         let lane = if peer.is_some_and(is_known) { Lane::Known } else { Lane::Stranger };
-        // A page has none. It is known by its incarnation alone, and is to be taken for no other.
+        // A page has none, and shows no incarnation either: it is remembered while it is here, at most, and is to be
+        // taken for no other.
         let peer = peer.unwrap_or_else(|| Fingerprint(random_bytes()));
         let (number, lost) = self.admission.come((lane, address.ip().into()), peer, now, |config| {
             let mut link = Link::new(Session::new(config), carrier);
@@ -254,6 +342,11 @@ impl Admission {
                 candidate.holder().welcome();
                 Some((entry, candidate))
             }
+            Fate::Full(candidate) => {
+                candidate.holder().welcome();
+                refuse_as_full(candidate.forgo(now), now);
+                None
+            }
             Fate::Leaves(mut link, why) => {
                 link.transmit(now);
                 // One that has gone before it said who it is was not refused: displays hold a connection ready that
@@ -269,6 +362,11 @@ impl Admission {
         }
     }
 
+    /// From now on there are places for so many viewers.
+    pub fn set_free(&mut self, viewers: usize) {
+        self.admission.set_free(viewers);
+    }
+
     /// To be polled for input.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let listener = self.listener.iter().map(Listener::wake_fd);
@@ -278,8 +376,19 @@ impl Admission {
     /// When [`Admission::turn`] is to be called at the latest.
     pub fn next_timeout(&self) -> Option<Time> {
         let more = self.admission.candidates().any(Link::has_more).then_some(Time::ZERO);
-        more.or_else(|| self.admission.next_timeout())
+        let ways = self.pages.iter().map(|(way, _)| way);
+        let over = ways.filter_map(|way| way.good_until(self.admission.secrets(), Time::ZERO)).min();
+        more.or_else(|| clock::earlier(self.admission.next_timeout(), over))
     }
+}
+
+/// There is no place for this viewer.
+pub fn refuse_as_full(mut link: Link, now: Time) {
+    // Sent before anything else: a viewer that is refused before it was welcomed would come again.
+    link.session.on_timeout(now);
+    link.transmit(now);
+    link.session.close(CloseReason::TooMuch(FULL.into()));
+    link.transmit(now);
 }
 
 /// SHA-256.
@@ -287,16 +396,24 @@ fn digest(secret: &Secret) -> Digest {
     Digest(wayferry_net::sha256(secret.expose()))
 }
 
+/// Why no other viewer is let in.
+pub const FULL: &str = "8 viewers already (limit)";
 /// Why there is no link.
+/// Origins of links and tickets that are over, of which pages may still come, to be refused in words.
+const MAX_FORMER: usize = 16;
 const NO_PORT: &str = "the session has no UDP port";
 /// Nothing answers at port 0: the display comes on the stream.
 const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::collections::{HashMap, VecDeque};
     use std::os::fd::{AsFd, OwnedFd};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
+    use wayferry_net::quic::Options;
+    use wayferry_net::{Identity, Peers};
     use wayferry_proto::{Arrival, LinkState, Side, Transmit};
 
     use super::*;
@@ -310,7 +427,7 @@ mod tests {
     }
 
     /// A carrier on which everything has come already.
-    struct Come {
+    pub(crate) struct Come {
         arrivals: VecDeque<Arrival>,
         never: OwnedFd,
     }
@@ -334,7 +451,7 @@ mod tests {
     }
 
     /// What a display says first, as it arrives.
-    fn hello_as(secret: Secret, incarnation: Secret) -> VecDeque<Arrival> {
+    pub(crate) fn hello_as(secret: Secret, incarnation: Secret) -> VecDeque<Arrival> {
         let (secret, resume) = (Some(secret), Some(incarnation));
         let mut display = Session::new(Config { secret, resume, ..Config::new(Side::Display) });
         let mut lengths = HashMap::new();
@@ -350,7 +467,7 @@ mod tests {
         arrivals
     }
 
-    fn come(arrivals: VecDeque<Arrival>) -> Box<Come> {
+    pub(crate) fn come(arrivals: VecDeque<Arrival>) -> Box<Come> {
         let (never, _other) = std::os::unix::net::UnixStream::pair().expect("a descriptor");
         Box::new(Come { arrivals, never: never.into() })
     }
@@ -378,7 +495,7 @@ mod tests {
         assert_eq!(come_again(&mut admission, 1, secret(1)), Some(Role::Active), "it lost its carrier");
         // What it was given a second time goes with it, too.
         admission.invite(Role::Active, Fingerprint([1; 32]), secret(50), None, Time::ZERO);
-        assert!(admission.forget_active() && !admission.forget_active());
+        admission.forget_active();
         assert_eq!([1, 2].map(admits), [false, true]);
         for shown in [1, 50, 101] {
             assert_eq!(come_again(&mut admission, 1, secret(shown)), None, "{shown}");
@@ -387,6 +504,75 @@ mod tests {
         admission.forget_viewers();
         assert_eq!((admits(2), come_again(&mut admission, 2, secret(2))), (false, None));
         assert_eq!(visited(&mut admission, 1, Role::Active), Some(Role::Active), "ssh brings it again");
+    }
+
+    #[test]
+    fn regression_what_is_good_for_a_while_outlives_a_night_of_the_machine() {
+        let night = Arc::new(AtomicU64::new(7));
+        let slept = Arc::clone(&night);
+        let mut admission = admission();
+        (admission.asleep, admission.counted) =
+            (Box::new(move || Duration::from_secs(slept.load(Ordering::Relaxed))), Duration::from_secs(7));
+        let (now, hour) = (Time::ZERO, Time::ZERO + Duration::from_secs(3_600));
+        for byte in [1, 2] {
+            admission.ticket(Role::View, secret(byte), hour);
+        }
+        let links = admission.admission.secrets_mut();
+        links.link(Role::View, digest(&secret(3)), (hour, 8), now).expect("a place");
+        night.store(7 + 3_599, Ordering::Relaxed);
+        assert_eq!(come_again(&mut admission, 1, secret(1)), Some(Role::View));
+        assert_eq!(
+            admission.links(now).map(|link| link.until).collect::<Vec<_>>(),
+            [Time::from_millis(1_000)]
+        );
+        night.store(7 + 3_600, Ordering::Relaxed);
+        assert_eq!(come_again(&mut admission, 2, secret(2)), None);
+        assert_eq!(admission.links(now).count(), 0);
+    }
+
+    /// There were 16 origins at most, the latest ones, though their links were none or over.
+    #[test]
+    fn regression_a_share_that_is_refused_keeps_the_pages_of_a_good_link_out() {
+        let own = Identity::ephemeral().expect("randomness");
+        let at = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+        let listener = Listener::bind(at, None, &own, Peers::Secret, &Options::default()).expect("a port");
+        let config = Config::new(Side::App);
+        let mut admission = Admission::new(Some(listener), own.fingerprint(), config, Reporter::new(drop));
+        let origin =
+            |number: usize| format!("http://localhost:{}", 1024 + number).parse().expect("an origin");
+        let (now, hour) = (Time::ZERO, Time::ZERO + Duration::from_secs(3_600));
+        let link = |admission: &mut Admission, number, until| {
+            admission.link((Role::View, (until, 8)), secret(1), origin(number), None, now)
+        };
+        for number in 0..MAX_LINKS {
+            link(&mut admission, number, if number == 0 { hour } else { hour + hour.since_start() })
+                .expect("a place");
+        }
+        (MAX_LINKS..3 * MAX_LINKS).for_each(|number| assert!(link(&mut admission, number, hour).is_err()));
+        let ticket = admission.page_ticket(Role::View, secret(2), (hour, now), origin(99));
+        assert!(ticket.is_ok_and(|ticket| ticket.is_some()));
+        let listed = |admission: &Admission, number| {
+            admission.listener.as_ref().is_some_and(|listener| listener.admits(&origin(number)))
+        };
+        assert_eq!(
+            [0, 1, 15, 16, 99].map(|number| listed(&admission, number)),
+            [true, true, true, false, true]
+        );
+        assert_eq!(admission.next_timeout(), Some(hour));
+        let first = admission.links(now).nth(1).map(|link| link.id);
+        assert!(admission.revoke_links(first, now).0);
+        assert!(admission.turn(now).is_empty());
+        assert!(admission.turn(hour).is_empty());
+        let all = [0, 1, 2, 99];
+        assert_eq!(all.map(|number| listed(&admission, number)), [true; 4], "who comes too late hears why");
+        assert!(admission.next_timeout().is_none_or(|due| due > hour), "what is over is not looked at again");
+        assert!(admission.revoke_links(None, hour).0);
+        assert!(admission.turn(hour).is_empty());
+        assert_eq!(
+            all.map(|number| listed(&admission, number)),
+            [true, false, true, true],
+            "the oldest goes"
+        );
     }
 
     #[test]

@@ -37,6 +37,17 @@ impl Clock {
     }
 }
 
+/// How long this machine was suspended since it started, which [`Clock`] does not count.
+pub fn asleep() -> Duration {
+    let read = |clock| {
+        let now = rustix::time::clock_gettime(clock);
+        Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+    };
+    // In this order it is never too much, however late the second is read.
+    let all = read(ClockId::Boottime);
+    all.saturating_sub(read(ClockId::Monotonic))
+}
+
 /// The earlier of two deadlines.
 pub fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     match (a, b) {

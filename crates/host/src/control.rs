@@ -39,6 +39,8 @@ pub enum Request {
     Links,
     /// Makes that link, or every one, invalid, and sends those away who came by it.
     RevokeLinks(Option<LinkId>),
+    /// Lets no display in any more by that link; who came by it may stay.
+    CloseLink(LinkId),
     /// Sends its display away.
     Detach,
     /// Sends all viewers away.
@@ -198,8 +200,9 @@ impl Word for Request {
                 format!("share --origin {page}{control}{good_for}{reached}")
             }
             Self::Links => "share --list --json".into(),
-            Self::RevokeLinks(None) => "share --revoke".into(),
+            Self::RevokeLinks(None) => "share --revoke all".into(),
             Self::RevokeLinks(Some(id)) => format!("share --revoke {id}"),
+            Self::CloseLink(id) => format!("share --close {id}"),
             Self::Detach => "detach".into(),
             Self::DetachViews => "detach --views".into(),
             Self::DetachView(number) => format!("detach --viewer {number}"),
@@ -221,8 +224,9 @@ impl Word for Request {
             ["ticket", "--revoke"] => Some(Self::Revoke),
             ["ticket", ref options @ ..] => ticket(options),
             ["share", "--list", "--json"] => Some(Self::Links),
-            ["share", "--revoke"] => Some(Self::RevokeLinks(None)),
+            ["share", "--revoke", "all"] => Some(Self::RevokeLinks(None)),
             ["share", "--revoke", id] => Some(Self::RevokeLinks(Some(id.parse().ok()?))),
+            ["share", "--close", id] => Some(Self::CloseLink(id.parse().ok()?)),
             ["share", ref options @ ..] => share(options),
             ["detach"] => Some(Self::Detach),
             ["detach", "--views"] => Some(Self::DetachViews),
@@ -428,6 +432,7 @@ mod tests {
             Request::Links,
             Request::RevokeLinks(None),
             Request::RevokeLinks("3".parse().ok()),
+            Request::CloseLink("3".parse().expect("an id")),
             Request::Detach,
             Request::DetachViews,
             Request::DetachView(4),

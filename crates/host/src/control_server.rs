@@ -18,7 +18,7 @@ use wayferry_net::quic::PageOrigin;
 use wayferry_proto::admission::{Entry, LinkId, Role};
 use wayferry_proto::{Candidate, Secret, Time};
 
-use crate::admission::Admission;
+use crate::admission::{Admission, FULL};
 use crate::bootstrap::{Choice, Line};
 use crate::carriers;
 use crate::clock::earlier;
@@ -64,7 +64,7 @@ pub enum Call {
 pub struct LinksRevoked {
     /// Which; none is if it does not say.
     pub which: Option<LinkId>,
-    /// There was such a link, or somebody who came by it.
+    /// There was such a link, or somebody who came by it and may come again; viewers that are there may not.
     pub any: bool,
     /// The display came by it.
     pub active: bool,
@@ -95,6 +95,7 @@ impl Part for ControlServer {
 
     fn turn(&mut self, now: Time, _hub: &mut Hub<'_>, ready: &Ready) -> Result<(), Error> {
         self.refresh(now);
+        self.admission.count_sleep();
         if self.owner.as_ref().is_some_and(|owner| ready.has(&owner.socket)) {
             let owner = self.hear_owner();
             self.calls.extend(owner);
@@ -176,9 +177,10 @@ impl ControlServer {
         self.named.name()
     }
 
-    /// Whether there are as many viewers as allowed: more are refused.
-    pub fn set_full(&mut self, full: bool) {
-        self.full = full;
+    /// For how many more viewers there are places: others are refused.
+    pub fn set_free(&mut self, viewers: usize) {
+        self.full = viewers == 0;
+        self.admission.set_free(viewers);
     }
 
     /// Who may come again.
@@ -291,7 +293,8 @@ impl ControlServer {
                 Some(Request::View(reached)) => Ok(Some(Step::Greeting(Role::View, reached))),
                 Some(Request::Ticket { view, good_for, page }) => {
                     let role = if view { Role::View } else { Role::Active };
-                    self.print_ticket(role, now + good_for.unwrap_or(TICKET_LIFE), page, visitor)
+                    let until = now + good_for.unwrap_or(TICKET_LIFE);
+                    self.print_ticket(role, (until, now), page, visitor)
                 }
                 Some(Request::Share(wanted)) => {
                     let secret = Secret::from(random_bytes::<32>());
@@ -301,6 +304,11 @@ impl ControlServer {
                 }
                 Some(Request::Revoke) => {
                     self.admission.revoke_tickets();
+                    answer(&visitor.socket, &Answer::Done);
+                    Ok(None)
+                }
+                Some(Request::CloseLink(id)) => {
+                    self.admission.close_link(id, now);
                     answer(&visitor.socket, &Answer::Done);
                     Ok(None)
                 }
@@ -343,14 +351,14 @@ impl ControlServer {
     fn print_ticket(
         &mut self,
         role: Role,
-        until: Time,
+        (until, now): (Time, Time),
         page: Option<PageOrigin>,
         visitor: &Visitor,
     ) -> Result<Option<Step>, String> {
         let secret = Secret::from(random_bytes::<32>());
         let ticket = match page {
             Some(origin) => {
-                let ticket = self.admission.page_ticket(role, secret, until, origin);
+                let ticket = self.admission.page_ticket(role, secret, (until, now), origin);
                 ticket.map_err(|error| error.to_string())?.ok_or("the session has no UDP port")?
             }
             None if self.admission.is_open() => self.admission.ticket(role, secret, until),
@@ -365,16 +373,20 @@ impl ControlServer {
         match visitor.step {
             Step::Request => match Request::decode(text) {
                 Some(Request::Info) => Fate::Calls(Call::Info(visitor.socket)),
-                Some(Request::Detach) => Fate::Calls(Call::Detach(visitor.socket)),
+                // Whom an order sends away is forgotten at once: who is judged after this in the same turn is refused.
+                Some(Request::Detach) => {
+                    self.admission.forget_active();
+                    Fate::Calls(Call::Detach(visitor.socket))
+                }
                 Some(Request::DetachViews) => {
-                    // Or they would come by them again.
+                    // Or they would come by them again. One that has lost its link must not be let in either.
                     self.admission.revoke_view_links(now);
+                    self.admission.forget_viewers();
                     Fate::Calls(Call::DetachViews(visitor.socket))
                 }
                 Some(Request::DetachView(number)) => Fate::Calls(Call::DetachView(number, visitor.socket)),
                 Some(Request::Links) => Fate::Calls(Call::Links(visitor.socket)),
                 Some(Request::RevokeLinks(which)) => {
-                    // At once: who is judged after this in the same turn is refused.
                     let (any, active) = self.admission.revoke_links(which, now);
                     Fate::Calls(Call::LinksRevoked(LinksRevoked { which, any, active }, visitor.socket))
                 }
@@ -460,8 +472,6 @@ pub const VIEW_LIFE: Duration = Duration::from_secs(3_600);
 pub const VIEW_LIFE_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// How many may come by a link for viewing.
 const VIEW_USES_MAX: u8 = 8;
-/// Why no other viewer is let in.
-pub const FULL: &str = "8 viewers already (limit)";
 /// Callers connected at once.
 const MAX_VISITORS: usize = 32;
 /// How long each may take for a line; a display's attempt at QUIC is between two of them.

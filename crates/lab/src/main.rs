@@ -54,6 +54,7 @@ fn run(flags: &Flags) -> Result<u8, Error> {
         Command::Bench(BenchCommand::Hol(flags)) => bench::hol::run(own, flags),
         Command::Bench(BenchCommand::Start(bench)) => bench::start::run(bench),
         Command::Bench(BenchCommand::Typing(bench)) => bench::typing::run(bench),
+        Command::Bench(BenchCommand::Browser(bench)) => bench::browser::run(bench),
         Command::Bench(BenchCommand::Resume(bench)) => bench::resume::run(bench),
         Command::Bench(BenchCommand::Updates(flags)) => bench::updates::run(flags),
         Command::Bench(BenchCommand::Cc(flags)) => bench::cc::run(flags),

@@ -1,7 +1,7 @@
 //! The QUIC carrier: noq behind a handle for a run loop.
 //!
 //! A [`Listener`] is the app side, [`connect`] the display side, [`Reconnect`] one that comes back. Both pin the peer's
-//! certificate; beyond that no peer is let in, but pages that may come ([`Listener::admit_page`]). All connections of a
+//! certificate; beyond that only pages are let in that may come ([`Listener::admit_pages`]). All connections of a
 //! listener, and each `connect`, share one thread with a small async runtime, which nothing outside sees. This module
 //! decides nothing about what is sent when: the session does, by priorities and by what
 //! [`LinkState`](wayferry_proto::LinkState) tells. Loss repair and congestion control of our own are not here either.

@@ -1,23 +1,27 @@
 //! A site of few files over HTTP/1.1: the page that a browser needs before it can show a session.
 //!
-//! [`Site`] says what is answered, [`Server`] does it: one request for each connection, then its end. There are exact
-//! paths and nothing behind them: no folders, no queries, no ranges, and nothing that a caller sends is kept. A request
-//! that names another host is refused, so that no other page gets at the site by a name of its own (DNS rebinding).
-//! Invariant: what is served was given at the start; nothing of the file system can be asked for.
+//! [`Site`] says what is answered, [`Server`] does it, in the clear or in [`Tls`]: one request for each connection,
+//! then its end. There are exact paths and nothing behind them: no folders, no queries, no ranges, and nothing that a
+//! caller sends is kept. A request that names another host is refused, so that no other page gets at the site by a name
+//! of its own (DNS rebinding). Invariant: what is served was given at the start; nothing of the file system can be
+//! asked for.
 
 mod answer;
+mod caller;
 mod listen;
 mod request;
 mod server;
+mod tls;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use self::answer::Answer;
-pub use self::listen::{BindError, bind};
+pub use self::listen::{BindError, bind, bind_everywhere};
 use self::request::{Method, Request};
 pub use self::server::Server;
+pub use self::tls::{Objection, Tls, TlsFault};
 use crate::quic::PageOrigin;
 
 /// A file of a site.
@@ -58,20 +62,23 @@ impl Site {
         &self.origin
     }
 
-    /// Who asks first for `path`, which begins with a slash, is sent on to `place`, and no other. It replaces an
-    /// earlier one. So a place with a secret in it need not stand on a command line.
+    /// The first program of this user that asks for `path`, which begins with a slash, is sent on to `place`, and no
+    /// other. It replaces an earlier one. So a place with a secret in it need not stand on a command line.
     pub fn open_once(&self, path: String, place: String) {
         *self.door.lock().unwrap_or_else(PoisonError::into_inner) = Some(Door { path, place });
     }
 
-    fn answer(&self, request: &Request) -> Answer<'_> {
+    /// `is_own` says whether the caller is a program of this user.
+    fn answer(&self, request: &Request, is_own: impl FnOnce() -> bool) -> Answer<'_> {
         if !request.host.eq_ignore_ascii_case(self.authority()) {
             return Answer::elsewhere(&self.origin);
         }
         if request.method == Method::Other {
             return Answer::wrong_method();
         }
-        if let Some(place) = self.pass(&request.path) {
+        if request.method == Method::Get
+            && let Some(place) = self.pass(&request.path, is_own)
+        {
             return Answer::moved(&place);
         }
         let name = request.path.strip_prefix('/').unwrap_or_default();
@@ -80,9 +87,9 @@ impl Site {
     }
 
     /// The place behind the door, which is closed then.
-    fn pass(&self, path: &str) -> Option<String> {
+    fn pass(&self, path: &str, is_own: impl FnOnce() -> bool) -> Option<String> {
         let mut door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
-        door.take_if(|door| door.path == path).map(|door| door.place)
+        door.take_if(|door| door.path == path && is_own()).map(|door| door.place)
     }
 
     /// The origin without its scheme, as a browser names it in `Host`.
@@ -105,9 +112,13 @@ mod tests {
     }
 
     fn ask(site: &Site, line: &str, host: &str) -> String {
+        ask_as(site, line, host, true)
+    }
+
+    fn ask_as(site: &Site, line: &str, host: &str, is_own: bool) -> String {
         let text = format!("{line} HTTP/1.1\r\nHost: {host}\r\n\r\n");
         let request::Read::Whole(request) = request::read(text.as_bytes()) else { panic!("{text}") };
-        let answer = site.answer(&request).bytes(request.method);
+        let answer = site.answer(&request, || is_own).bytes(request.method);
         String::from_utf8(answer).expect("text")
     }
 
@@ -155,11 +166,13 @@ mod tests {
     }
 
     #[test]
-    fn a_door_opens_once() {
+    fn a_door_opens_once_and_only_for_this_user() {
         let site = site();
         site.open_once("/open-abc".into(), "/#wf1:x".into());
         assert!(ask(&site, "GET /open-abd", "localhost:8000").contains(" 404 "));
         assert!(ask(&site, "GET /open-abc", "else").contains(" 421 "), "and not for others");
+        assert!(ask_as(&site, "GET /open-abc", "localhost:8000", false).contains(" 404 "), "another user");
+        assert!(ask(&site, "HEAD /open-abc", "localhost:8000").contains(" 404 "));
         let answer = ask(&site, "GET /open-abc", "localhost:8000");
         assert!(answer.contains(" 303 ") && answer.contains("\r\nLocation: /#wf1:x\r\n"), "{answer}");
         assert!(ask(&site, "GET /open-abc", "localhost:8000").contains(" 404 "));

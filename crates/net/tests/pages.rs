@@ -35,7 +35,8 @@ impl Site {
     fn of(peers: Peers) -> Self {
         let host = Identity::ephemeral().unwrap();
         let listener = Listener::bind(LOCAL, None, &host, peers, &Options::default()).unwrap();
-        let pinned = listener.admit_page(ORIGIN.parse().unwrap()).unwrap();
+        let pinned = listener.page_certificate().unwrap();
+        listener.admit_pages(vec![ORIGIN.parse().unwrap()]);
         Self { listener, pinned }
     }
 

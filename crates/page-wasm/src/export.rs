@@ -454,25 +454,27 @@ extern "C" fn listen(now: f64, codec: u32) {
     viewing(|viewer, _, _| viewer.listen(time(now), codec));
 }
 
-/// Gives 1 if there is a packet of Opus to decode: it is at [`out`].
+/// Gives the number of a packet of Opus to decode, which is at [`out`], or 0.
 #[unsafe(no_mangle)]
 extern "C" fn poll_encoded() -> u32 {
     viewing(|viewer, _, out| {
-        *out = viewer.sound().poll_encoded().unwrap_or_default();
-        (!out.is_empty()).into()
+        let (number, payload) = viewer.sound().poll_encoded().unwrap_or_default();
+        *out = payload;
+        number
     })
 }
 
-/// The next of them was decoded: 32-bit samples of the left channel, and then as many of the right.
+/// The packet with this number was decoded, and those before it will not be: 32-bit samples of the left channel, and
+/// then as many of the right.
 #[unsafe(no_mangle)]
-extern "C" fn decoded() {
+extern "C" fn decoded(number: u32) {
     viewing(|viewer, input, _| {
         let (left, right) = input.split_at(input.len() / 2);
         let each =
             |bytes: &[u8]| bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
         let (left, right): (Vec<f32>, Vec<f32>) = (each(left), each(right));
         let both: Vec<f32> = left.iter().zip(&right).flat_map(|(left, right)| [*left, *right]).collect();
-        viewer.sound().decoder().decoded(&both);
+        viewer.sound().decoder().decoded(number, &both);
     });
 }
 

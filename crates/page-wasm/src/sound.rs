@@ -98,8 +98,8 @@ impl Sound {
         self.flow.next_timeout(now)
     }
 
-    /// What the browser is to decode next.
-    pub fn poll_encoded(&mut self) -> Option<Vec<u8>> {
+    /// What the browser is to decode next, and its number, from 1.
+    pub fn poll_encoded(&mut self) -> Option<(u32, Vec<u8>)> {
         self.voice.player.poll_encoded()
     }
 

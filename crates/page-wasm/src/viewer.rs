@@ -98,7 +98,10 @@ impl Viewer {
             session,
             secret: Some(secret),
             software: format!("wayferry {} in a browser", env!("CARGO_PKG_VERSION")),
-            capabilities: capabilities.with(Capabilities::DATAGRAM_REPAIR).with(Capabilities::SOUND),
+            capabilities: capabilities
+                .with(Capabilities::DATAGRAM_REPAIR)
+                .with(Capabilities::SOUND)
+                .with(Capabilities::SHARED_SOUND),
             limits: LIMITS,
             start,
             clock_origin: origin,

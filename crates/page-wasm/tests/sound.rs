@@ -89,10 +89,10 @@ fn run(
         }
         waiting.drain(..).for_each(|packet| sound.on_packet(now, &packet.to_vec()));
         // A browser answers in a later turn.
-        for payload in decoding.drain(..) {
+        for (number, payload) in decoding.drain(..) {
             let payload: Vec<u8> = payload;
-            let number = u32::from_le_bytes(payload.try_into().expect("a number"));
-            sound.decoder().decoded(&tone(number));
+            let packet = u32::from_le_bytes(payload.try_into().expect("a number"));
+            sound.decoder().decoded(number, &tone(packet));
         }
         if let Some(ask) = ask.take() {
             sound.ask(now, ask);
@@ -179,7 +179,7 @@ proptest! {
             match which {
                 0 => sound.listen(Codec::of_track(track)),
                 1 => sound.on_datagram(now, &datagram(&[packet.clone(), packet])),
-                2 => sound.decoder().decoded(&vec![f32::from(bits) - 4.0; length]),
+                2 => sound.decoder().decoded(sequence % 40, &vec![f32::from(bits) - 4.0; length]),
                 3 => sound.decoder().failed(),
                 4 => sound.ask(now, Ask { held: sequence, spare: sequence, missed: length as u32, latency: now.since_start() }),
                 _ => sound.on_packet(now, &packet.to_vec()),

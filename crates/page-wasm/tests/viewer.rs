@@ -35,6 +35,16 @@ fn host() -> Session {
     })
 }
 
+/// One with sound, and this.
+fn sounding_host(more: Capabilities) -> Session {
+    Session::new(Config {
+        session: SessionId([1; 16]),
+        accepted_secrets: vec![secret()],
+        capabilities: Capabilities::VIEW.with(Capabilities::SOUND).with(more),
+        ..Config::new(Side::App)
+    })
+}
+
 /// One direction: streams are read in order, as a page's are.
 #[derive(Default)]
 struct Way {
@@ -273,15 +283,7 @@ fn sound_is_asked_for_while_the_page_listens_and_comes_on_streams_and_in_datagra
         });
         tracks.collect::<Vec<_>>()
     };
-    let deaf = Pair::new(viewer(), host());
-    assert!(!deaf.viewer.may_sound(), "the session does not share its sound");
-    let config = Config {
-        session: SessionId([1; 16]),
-        accepted_secrets: vec![secret()],
-        capabilities: Capabilities::VIEW.with(Capabilities::SOUND),
-        ..Config::new(Side::App)
-    };
-    let mut pair = Pair::new(viewer(), Session::new(config));
+    let mut pair = Pair::new(viewer(), sounding_host(Capabilities::SHARED_SOUND));
     assert!(pair.viewer.may_sound());
     assert_eq!(listens(&mut pair), [0; 0], "nobody listens yet");
     let packet = |sequence: u32| Packet {
@@ -304,13 +306,23 @@ fn sound_is_asked_for_while_the_page_listens_and_comes_on_streams_and_in_datagra
     assert_eq!(listens(&mut pair), [1]);
     send(&mut pair, 2);
     let payloads: Vec<_> = std::iter::from_fn(|| pair.viewer.sound().poll_encoded()).collect();
-    assert_eq!(payloads, [[2; 4], [3; 4]]);
+    assert_eq!(payloads, [(1, vec![2; 4]), (2, vec![3; 4])]);
     assert!(!pair.heard.iter().any(|event| matches!(event, Event::Stopped { .. })), "no stream is refused");
     pair.viewer.listen(Time::ZERO, None);
     pair.settle();
     pair.viewer.listen(Time::ZERO, Some(Codec::Pcm));
     pair.settle();
     assert_eq!(listens(&mut pair), [0, 2]);
+}
+
+#[test]
+fn regression_a_view_of_a_session_whose_sound_is_not_shared_was_offered_it() {
+    let control = Viewer::new(Role::Control, SessionId([1; 16]), secret(), Time::ZERO, HostTime(0));
+    let may_sound = |viewer, session| Pair::new(viewer, session).viewer.may_sound();
+    assert!(!may_sound(viewer(), host()), "it has none");
+    assert!(!may_sound(viewer(), sounding_host(Capabilities::NONE)));
+    assert!(may_sound(viewer(), sounding_host(Capabilities::SHARED_SOUND)));
+    assert!(may_sound(control, sounding_host(Capabilities::NONE)));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 pub use links::{Link, LinkId, MAX_LINKS, NotALinkId, TooManyLinks};
 use secrets::{Accepted, Credentials, Key};
-pub use secrets::{Entry, INVITED, MAX_GIVEN, MAX_VIEWERS, Revoked, Role, Secrets};
+pub use secrets::{Entry, INVITED, MAX_GIVEN, MAX_VIEWERS, Revoked, Role, Secrets, Stay};
 
 use crate::{
     Candidate, Capabilities, CloseReason, ClosedBy, Config, Event, Places, Secret, Session, Source, Time,
@@ -33,6 +33,8 @@ pub struct Admission<C, H> {
     lanes: [Places<Visitor<C, H>>; 3],
     /// How many have come.
     count: u64,
+    /// How many viewers may come that do not come again.
+    free: usize,
 }
 
 /// Which places a display may have.
@@ -64,6 +66,8 @@ pub enum Fate<C, H> {
     Waits,
     /// It is let in. The certificate of a display that cannot come again for it is good no more.
     Enters(Entry, Candidate<H>, Option<C>),
+    /// What it shows is good, and still is: there is no place for another viewer, which it is to be told.
+    Full(Candidate<H>),
     /// It is not let in; its session is closed. With the reason, if that is its own doing.
     Leaves(H, Option<(CloseReason, ClosedBy)>),
 }
@@ -84,7 +88,7 @@ impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
     /// For sessions like `config`; `reserved` is a secret that no display has.
     pub fn new(config: Config, reserved: Secret) -> Self {
         let lanes = [MAX_STRANGERS, MAX_KNOWN, MAX_HERE].map(Places::new);
-        Self { config, secrets: Secrets::new(reserved), lanes, count: 0 }
+        Self { config, secrets: Secrets::new(reserved), lanes, count: 0, free: usize::MAX }
     }
 
     /// What lets displays in.
@@ -95,6 +99,11 @@ impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
     /// What lets displays in, to be changed.
     pub fn secrets_mut(&mut self) -> &mut Secrets<C> {
         &mut self.secrets
+    }
+
+    /// From now on there are places for so many viewers; at first for all.
+    pub fn set_free(&mut self, viewers: usize) {
+        self.free = viewers;
     }
 
     /// A display comes from there, and proves or tells that it has that certificate; `make` gives its session a
@@ -166,16 +175,24 @@ impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
         let view_only = session.capabilities().has(Capabilities::VIEW);
         let wish = if view_only { Role::View } else { Role::Active };
         // Of two ways that a display takes at the same time, the other may have used the secret.
-        match self.secrets.admit(&Credentials { key, incarnation, certificate, wish }, now) {
-            Some((entry, dismissed)) => match Candidate::new(holder) {
-                Ok(candidate) => Fate::Enters(entry, candidate, dismissed),
-                Err(holder) => Fate::Leaves(holder, None),
-            },
-            None => {
-                session.close(CloseReason::BadSecret);
-                Fate::Leaves(holder, None)
+        let shown = Credentials { key, incarnation, certificate, wish };
+        let Some(verdict) = self.secrets.judge(&shown, now) else {
+            session.close(CloseReason::BadSecret);
+            return Fate::Leaves(holder, None);
+        };
+        let candidate = match Candidate::new(holder) {
+            Ok(candidate) => candidate,
+            Err(holder) => return Fate::Leaves(holder, None),
+        };
+        // Before anything is used up. One that comes again may have its place still.
+        if verdict.entry.role == Role::View && verdict.is_new {
+            match self.free.checked_sub(1) {
+                Some(free) => self.free = free,
+                None => return Fate::Full(candidate),
             }
         }
+        let dismissed = self.secrets.admit(&shown, verdict);
+        Fate::Enters(verdict.entry, candidate, dismissed)
     }
 
     /// When a candidate is to be looked at, at the latest.

@@ -48,5 +48,5 @@ pub(crate) fn run(own: &OwnFlags, flags: &DoctorFlags) -> Result<u8, Error> {
 
 fn document(places: &[Place]) -> String {
     let all = places.iter().flat_map(Place::documents).collect::<Vec<Value>>();
-    format!("{:#}\n", Value::Array(all))
+    wayferry_host::sanitize::json(&Value::Array(all), true)
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use wayferry_net::quic::PageOrigin;
+use wayferry_proto::admission::LinkId;
 
 use super::own::{BeginFlags, ReachFlags, ShowFlags, SideFlags};
 use super::values::{Links, Role, parse_duration, parse_instant, parse_listen, parse_ports, parse_seconds};
@@ -218,9 +219,18 @@ pub(crate) struct ShareFlags {
     /// Open it in this desktop's browser.
     #[arg(long)]
     pub(crate) open: bool,
-    /// Serve the page at this port [default: one that is free].
+    /// Serve the page at this port [default: one that is free, with `--https` 443].
     #[arg(long = "port", value_name = "PORT")]
     pub(crate) serve_port: Option<u16>,
+    /// Serve the page over HTTPS at all addresses of this machine, for browsers elsewhere.
+    ///
+    /// CERT and KEY are files in PEM: the certificate, with those between it and an authority that browsers know behind
+    /// it, and its key.
+    #[arg(long, value_names = ["CERT", "KEY"], num_args = 2)]
+    pub(crate) https: Option<Vec<PathBuf>>,
+    /// What browsers call this machine [default: the first DNS name of the certificate].
+    #[arg(long = "name", value_name = "NAME", requires = "https")]
+    pub(crate) https_name: Option<String>,
     /// Show the links that are good, or by which somebody is there.
     #[arg(long, conflicts_with_all = SERVING)]
     pub(crate) list: bool,
@@ -233,8 +243,11 @@ pub(crate) struct ShareFlags {
     #[arg(long)]
     pub(crate) json: bool,
     /// Print what the session answers to a request for a link for pages from there, and serve nothing.
-    #[arg(long, hide = true, value_name = "ORIGIN", conflicts_with_all = ["open", "serve_port", "json"])]
+    #[arg(long, hide = true, value_name = "ORIGIN", conflicts_with_all = ["open", "serve_port", "https", "json"])]
     pub(crate) origin: Option<PageOrigin>,
+    /// Let no display in any more by this link; who came by it may stay.
+    #[arg(long, hide = true, value_name = "LINK", conflicts_with_all = SERVING, conflicts_with_all = ["list", "json", "revoke"])]
+    pub(crate) close: Option<LinkId>,
     /// At which address this machine was reached.
     #[arg(long, hide = true, value_name = "ADDRESS", requires = "origin")]
     pub(crate) reached: Option<IpAddr>,
@@ -244,7 +257,7 @@ pub(crate) struct ShareFlags {
 }
 
 /// What means nothing where no link is made.
-const SERVING: [&str; 5] = ["control", "good_for", "open", "serve_port", "origin"];
+const SERVING: [&str; 7] = ["control", "good_for", "open", "serve_port", "https", "https_name", "origin"];
 
 #[derive(Debug, Args)]
 pub(crate) struct DetachFlags {

@@ -66,9 +66,9 @@ pub(super) fn arrange(words: Vec<OsString>, definition: &clap::Command) -> Resul
     let (mut own, mut name) = (Vec::new(), None);
     while let Some(word) = words.next() {
         if word.as_bytes().starts_with(b"-") {
-            let value = takes_value(definition, None, &word).then(|| words.next()).flatten();
+            let values = values(definition, None, &word);
             own.push(word);
-            own.extend(value);
+            own.extend(words.by_ref().take(values));
         } else {
             name = Some(word);
             break;
@@ -85,14 +85,14 @@ pub(super) fn arrange(words: Vec<OsString>, definition: &clap::Command) -> Resul
         return Ok(Line { words: program.into_iter().chain(own).collect(), at: 1, ..Line::default() });
     };
     let command = definition.get_subcommands().find(|command| name == *command.get_name());
-    let takes_value = |word: &OsString| takes_value(definition, command, word);
+    let values = |word: &OsString| values(definition, command, word);
     let reaches = command.is_some_and(|command| command.get_arguments().any(|arg| arg.get_id() == "ssh_bin"));
     let mut line = Line { words: program.into_iter().chain([name.clone()]).collect(), ..Line::default() };
     line.at = line.words.len();
     line.words.extend(own);
     if name == "ssh" || name == "desktop-entry" {
         let mut sshs = Vec::new();
-        for part in parts(&mut words, &takes_value)? {
+        for part in parts(&mut words, &values)? {
             match part {
                 Part::Own(words) => line.words.extend(words),
                 // An option that ssh does not have.
@@ -103,7 +103,7 @@ pub(super) fn arrange(words: Vec<OsString>, definition: &clap::Command) -> Resul
         }
         line.ssh = Some(sshs);
     } else if reaches && name != "through" {
-        for part in parts(&mut words, &takes_value)? {
+        for part in parts(&mut words, &values)? {
             match part {
                 Part::Ssh(words) if !is_ours(&words[0]) => line.ssh_options.extend(words),
                 Part::Own(words) | Part::Ssh(words) | Part::Rest(words) => line.words.extend(words),
@@ -128,7 +128,7 @@ enum Part {
 /// Up to the second word that is no option: a destination, then a command.
 fn parts(
     words: &mut impl Iterator<Item = OsString>,
-    takes_value: &impl Fn(&OsString) -> bool,
+    values: &impl Fn(&OsString) -> usize,
 ) -> Result<Vec<Part>, Error> {
     let (mut parts, mut have_destination) = (Vec::new(), false);
     while let Some(word) = words.next() {
@@ -137,8 +137,8 @@ fn parts(
             parts.push(Part::Rest([word].into_iter().chain(words).collect()));
             break;
         } else if bytes.starts_with(b"--") {
-            let value = takes_value(&word).then(|| words.next()).flatten();
-            parts.push(Part::Own([word].into_iter().chain(value).collect()));
+            let values = values(&word);
+            parts.push(Part::Own([word].into_iter().chain(words.by_ref().take(values)).collect()));
         } else if bytes.len() > 1 && bytes[0] == b'-' {
             let argument = takes_next(&word).then(|| words.next()).flatten();
             parts.push(Part::Ssh([word].into_iter().chain(argument).collect()));
@@ -158,16 +158,18 @@ fn is_ours(word: &OsString) -> bool {
     ["-h", "-v", "-vv", "-V"].iter().any(|ours| word == ours)
 }
 
-/// Whether an own option takes the word behind it: in this command, or, where that does not have it or is not known
-/// yet, in each in which it occurs. One that may stand alone does not.
-fn takes_value(definition: &clap::Command, command: Option<&clap::Command>, word: &OsString) -> bool {
-    let Some(name) = word.to_str().and_then(|word| word.strip_prefix("--")) else { return false };
-    let takes = |arg: &clap::Arg| arg.get_action().takes_values() && !arg.is_require_equals_set();
+/// How many of the words behind it an own option takes: in this command, or, where that does not have it or is not
+/// known yet, in each in which it occurs. One that may stand alone takes none.
+fn values(definition: &clap::Command, command: Option<&clap::Command>, word: &OsString) -> usize {
+    let Some(name) = word.to_str().and_then(|word| word.strip_prefix("--")) else { return 0 };
+    let takes = |arg: &clap::Arg| match arg.get_action().takes_values() && !arg.is_require_equals_set() {
+        true => arg.get_num_args().map_or(1, |count| count.min_values()),
+        false => 0,
+    };
     let is_it = |arg: &&clap::Arg| arg.get_long() == Some(name);
     if let Some(arg) = command.and_then(|command| command.get_arguments().find(is_it)) {
         return takes(arg);
     }
     let all = [definition].into_iter().chain(definition.get_subcommands());
-    let mut found = all.flat_map(clap::Command::get_arguments).filter(is_it).map(takes).peekable();
-    found.peek().is_some() && found.all(|takes| takes)
+    all.flat_map(clap::Command::get_arguments).filter(is_it).map(takes).min().unwrap_or(0)
 }

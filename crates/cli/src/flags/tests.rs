@@ -98,6 +98,19 @@ fn what_is_revoked_is_named_where_it_is_a_link() {
 }
 
 #[test]
+fn an_option_may_take_two_words() {
+    let flags =
+        parse("wayferry share --https c.pem k.pem -p 22 host:foot --name a.test -i id").expect("parses");
+    assert_eq!(flags.own.reach.ssh_options, ["-p", "22", "-i", "id"]);
+    let Command::Share(share) = flags.command else { panic!("not share") };
+    assert_eq!(share.https, Some(vec!["c.pem".into(), "k.pem".into()]));
+    assert_eq!((share.which.which, share.https_name.as_deref()), ("host:foot".parse().ok(), Some("a.test")));
+    for line in ["--https c.pem", "--name a.test", "--list --https c k", "--revoke 3 --https c k"] {
+        assert!(parse(&format!("wayferry share {line}")).is_err(), "{line}");
+    }
+}
+
+#[test]
 fn help_is_short() {
     let lines = |command: &mut clap::Command| command.render_help().to_string().lines().count();
     let mut definition = Words::command();

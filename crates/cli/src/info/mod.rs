@@ -25,13 +25,14 @@ use wayferry_host::edge::counter;
 use wayferry_host::edge::offer;
 use wayferry_host::edge::peer;
 use wayferry_host::edge::wait::Interests;
+use wayferry_host::sanitize::json;
 
 pub(crate) use text::{Document, attention, by_link};
 
 /// Prints what the sides tell; gives the exit code.
 pub(crate) fn run(flags: &InfoFlags) -> Result<u8, Error> {
     let documents = documents()?;
-    let text = if flags.json { format!("{:#}\n", Value::Array(documents)) } else { words(&documents) };
+    let text = if flags.json { json(&Value::Array(documents), true) } else { words(&documents) };
     print(text.as_bytes())
 }
 

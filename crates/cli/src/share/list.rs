@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use wayferry_host::control::{Answer, LinkInfo, LinkRole, Request};
-use wayferry_host::sanitize::sanitize;
+use wayferry_host::sanitize::{self, sanitize};
 
 use crate::error::{Error, SessionError};
 use crate::flags::{OwnFlags, Which};
@@ -13,7 +13,7 @@ use crate::tell::print;
 pub(super) fn list(own: &OwnFlags, which: &Which, as_json: bool) -> Result<u8, Error> {
     let read = |printed: Vec<u8>| serde_json::from_slice(&printed).ok().map(Answer::Links);
     match manage::ask_session(own, which, &Request::Links, read)? {
-        Ok(Answer::Links(links)) if as_json => print(format!("{}\n", json!(links)).as_bytes()),
+        Ok(Answer::Links(links)) if as_json => print(sanitize::json(&json!(links), false).as_bytes()),
         Ok(Answer::Links(links)) => print(table(&links).as_bytes()),
         Ok(_) => Err(SessionError::PeerViolation("what it said are no links".into()).into()),
         Err(code) => Ok(code),

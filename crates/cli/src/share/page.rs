@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use wayferry_net::sha256;
 use wayferry_net::site::File;
 
 use crate::error::{Error, SessionError};
@@ -30,6 +31,13 @@ pub(super) fn files(folder: Option<&Path>) -> Result<Vec<File>, Error> {
         packed: true,
     };
     Ok(BUILT_IN.iter().map(file).collect())
+}
+
+/// What tells the page which tickets it is for, by their digests: any site can lead a browser to the page with one of
+/// its own, and its user would type into another's session under this address.
+pub(super) fn links(ticket: &str) -> File {
+    let digits: String = sha256(ticket.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    File { name: "links".to_owned(), bytes: Cow::Owned(digits.into_bytes()), packed: false }
 }
 
 /// The plain files of a folder, each once and now.

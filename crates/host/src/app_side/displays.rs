@@ -6,6 +6,7 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
+use wayferry_proto::admission::Stay;
 use wayferry_proto::succession::{Around, End, Output, Presence, Program, Report, Rules, Succession};
 use wayferry_proto::{Candidate, CloseReason, ClosedBy, Side, Time};
 use wayferry_wayland::blob::Sent;
@@ -20,6 +21,8 @@ use crate::link::{Link, closed};
 /// The link of the display, attached or away, or one without a peer.
 pub struct Displays {
     succession: Succession<Link>,
+    /// As which the admission knows the display that came last.
+    stay: Option<Stay>,
     /// In place of a link while there is no display.
     absent: Link,
 }
@@ -27,14 +30,18 @@ pub struct Displays {
 impl Displays {
     /// Only this display; the session ends with it.
     pub fn only(link: Link, now: Time) -> Self {
-        Self { succession: Succession::only(link, now), absent: Link::detached(Side::App) }
+        Self { succession: Succession::only(link, now), stay: None, absent: Link::detached(Side::App) }
     }
 
     /// No display yet; displays come and go. The session ends if none has come by `expires`. Once one has come, or the
     /// programs have begun without, it ends when none has been there for `linger`.
     pub fn following(linger: Option<Duration>, expires: Option<Time>, now: Time) -> Self {
         let rules = Rules { followed: true, linger };
-        Self { succession: Succession::new(rules, now, expires), absent: Link::detached(Side::App) }
+        Self {
+            succession: Succession::new(rules, now, expires),
+            stay: None,
+            absent: Link::detached(Side::App),
+        }
     }
 
     /// Whether one is there.
@@ -90,9 +97,10 @@ impl AsMut<Link> for Displays {
 
 impl AppSide<'_> {
     /// A display was let in.
-    pub(super) fn take_display(&mut self, now: Time, candidate: Candidate<Link>) {
+    pub(super) fn take_display(&mut self, now: Time, candidate: Candidate<Link>, stay: Option<Stay>) {
         self.hub.link.succession.enter(now, candidate);
         self.perform(now);
+        self.hub.link.stay = stay;
     }
 
     /// The display may come back on another carrier; meanwhile it is sent nothing, and what it has not received is
@@ -118,13 +126,10 @@ impl AppSide<'_> {
         self.on_display_over(now, reason, ClosedBy::Us);
     }
 
-    /// The user sends the display away. Says whether one was there, or could have come again by itself.
-    pub(super) fn send_display_away(&mut self, now: Time) -> bool {
-        // One that is lost, because it was owed too much, could still come again.
-        let was_known = self.forget_display();
-        let was_there = self.hub.link.succession.detach(now);
+    /// The user sends the display away, which is known no more.
+    pub(super) fn send_display_away(&mut self, now: Time) {
+        self.hub.link.succession.detach(now);
         self.perform(now);
-        was_there || was_known
     }
 
     /// The display came by a link that was revoked, and is known no more: it is sent away.
@@ -184,7 +189,7 @@ impl AppSide<'_> {
                 Output::Dismiss(mut link) => link.transmit(now),
                 Output::GiveUpCarrier => self.hub.link.lose_carrier(),
                 Output::Detach => self.detach(now),
-                Output::Forget => drop(self.forget_display()),
+                Output::Forget => self.forget_display(),
                 Output::Report(report) => self.on_report(report),
                 Output::Over(end) => self.ending.over = Some(self.outcome(end)),
             }
@@ -205,6 +210,9 @@ impl AppSide<'_> {
         }
         if let Some(server) = &mut self.control_server {
             server.tell(&Notice::Detached);
+            if let Some(stay) = self.hub.link.stay {
+                server.admission().lose_stay(stay);
+            }
         }
     }
 
@@ -244,14 +252,17 @@ impl AppSide<'_> {
         self.sound.iter_mut().for_each(super::Sound::forget);
     }
 
-    /// The display has left for good, or was sent away: it cannot come again by itself. Says whether one was known.
-    fn forget_display(&mut self) -> bool {
-        self.control_server.as_mut().is_some_and(|server| server.admission().forget_active())
+    /// The display has left for good, or was sent away: it cannot come again by itself. The next one, which may have
+    /// been let in by now, can.
+    fn forget_display(&mut self) {
+        if let (Some(stay), Some(server)) = (self.hub.link.stay.take(), &mut self.control_server) {
+            server.admission().forget_stay(stay);
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::BTreeMap;
     use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
     use std::sync::{Arc, Mutex};
@@ -304,7 +315,7 @@ mod tests {
         std::fs::File::open("/dev/null").expect("it is there").into()
     }
 
-    fn app_side(clock: Clock, reporter: Reporter) -> AppSide<'static> {
+    pub(crate) fn app_side(clock: Clock, reporter: Reporter) -> AppSide<'static> {
         let core = app::Config::default();
         let config = AppSideConfig { core, compress: Compress::None, oneshot: false, stats: false };
         let displays = Displays::following(None, None, clock.now());
@@ -344,7 +355,7 @@ mod tests {
         let carrier = Babbling { says, sent: Arc::clone(&sent), wake: never() };
         let mut display = Session::new(Config::new(Side::Display));
         let hello = hello(clock.now(), &mut display);
-        side.take_display(clock.now(), candidate(clock.now(), hello, carrier));
+        side.take_display(clock.now(), candidate(clock.now(), hello, carrier), None);
         let outcome = side.turn(clock.now(), &Ready::default()).expect("the session goes on");
         assert_eq!((outcome, side.hub.link.presence()), (None, Presence::Detached));
         let sent = sent.lock().expect("one thread");
@@ -363,7 +374,7 @@ mod tests {
         display.control(&snapshot).expect("it is short");
         let first = hello(now, &mut display);
         // As the control server's call has it done.
-        side.take_display(now, candidate(now, first, carrier));
+        side.take_display(now, candidate(now, first, carrier), None);
         side.hear_parts(now);
         assert!(side.desk.is_some(), "the programs may begin");
     }
@@ -383,7 +394,7 @@ mod tests {
         let carrier = || Babbling { says: None, sent: Arc::clone(&sent), wake: never() };
         let mut display = Session::new(config());
         let first = hello(now, &mut display);
-        side.take_display(now, candidate(now, first, carrier()));
+        side.take_display(now, candidate(now, first, carrier()), None);
         let listen = Listen { track: 1, rate: 96_000, target: 80, delay: 0 };
         let is_wanted = |side: &mut AppSide<'_>| side.sound.as_mut().expect("sound").wanted().is_some();
         let AppSide { sound, hub, .. } = &mut side;
@@ -397,7 +408,7 @@ mod tests {
         display.suspend();
         let mut display = Session::resuming(config(), display);
         let second = hello(now, &mut display);
-        side.take_display(now, candidate(now, second, carrier()));
+        side.take_display(now, candidate(now, second, carrier()), None);
         assert!(matches!(events.lock().expect("one thread").last(), Some(SessionEvent::DisplayBack)));
         assert!(!is_wanted(&mut side));
     }

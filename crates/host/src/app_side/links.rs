@@ -36,9 +36,7 @@ impl AppSide<'_> {
 
     /// Who is here by a link, and from where.
     fn guests(&self) -> impl Iterator<Item = (LinkId, LinkRole, Option<String>)> {
-        let admission = self.control_server.as_ref().map(ControlServer::admission_there);
-        let active = admission.and_then(|admission| admission.active_link());
-        let active = active.filter(|_| self.hub.link.presence() != Presence::Detached);
+        let active = self.active_link();
         let from = self.hub.link.from().map(|from| from.to_string());
         let active = active.map(|link| (link, LinkRole::Control, from));
         let views = self.views.guests().map(|(link, from)| {
@@ -48,12 +46,19 @@ impl AppSide<'_> {
         active.into_iter().chain(views)
     }
 
-    /// Who came by a link that was revoked is sent away.
-    pub(super) fn send_guests_away(&mut self, now: Time, revoked: LinksRevoked) {
-        self.views.dismiss_guests(now, revoked.which);
+    /// The link by which the display came that has the session.
+    pub(super) fn active_link(&self) -> Option<LinkId> {
+        let admission = self.control_server.as_ref().map(ControlServer::admission_there)?;
+        admission.active_link().filter(|_| self.hub.link.presence() != Presence::Detached)
+    }
+
+    /// Who came by a link that was revoked is sent away. Says whether the link was good, or anybody came by it.
+    pub(super) fn send_guests_away(&mut self, now: Time, revoked: LinksRevoked) -> bool {
+        let watched = self.views.dismiss_guests(now, revoked.which);
         if revoked.active {
             self.send_guest_away(now);
         }
+        revoked.any || watched
     }
 }
 

@@ -24,8 +24,8 @@ use wayferry_wayland::app::{Config, Counts, Credit, Desk, Published, Scene, View
 use wayferry_wayland::snapshot::Snapshot;
 use wayferry_wayland::{Action, End};
 
+use crate::admission::refuse_as_full;
 use crate::clock::earlier;
-use crate::control_server::FULL;
 use crate::edge::part::{Hub, Part};
 use crate::edge::wait::{Interests, Ready};
 use crate::error::Error;
@@ -139,9 +139,9 @@ impl Views {
         self.viewers.len()
     }
 
-    /// Whether no more may come.
-    pub(super) fn is_full(&self) -> bool {
-        self.viewers.len() >= MAX_VIEWS
+    /// How many more may come.
+    pub(super) fn free(&self) -> usize {
+        MAX_VIEWS.saturating_sub(self.viewers.len())
     }
 
     /// A viewer was let in, by a link if it says so; one that comes again is told everything anew.
@@ -158,12 +158,8 @@ impl Views {
         }
         let mut link = candidate.forgo(now);
         link.session.restrict(LIMITS);
-        if self.is_full() {
-            // Sent before anything else: a viewer that is refused before it was welcomed would come again.
-            link.session.on_timeout(now);
-            link.transmit(now);
-            link.session.close(CloseReason::TooMuch(FULL.into()));
-            return link.transmit(now);
+        if self.free() == 0 {
+            return refuse_as_full(link, now);
         }
         let compression = pixel_compression(self.compress, &link.session);
         let encoder = Encoder::new(compression).with_threads(self.threads);
@@ -286,10 +282,12 @@ impl Views {
         Some(incarnation)
     }
 
-    /// Sends those away who came by that link, or by any, which is good no more.
-    pub(super) fn dismiss_guests(&mut self, now: Time, which: Option<LinkId>) {
+    /// Sends those away who came by that link, or by any, which is good no more. Says whether there were any.
+    pub(super) fn dismiss_guests(&mut self, now: Time, which: Option<LinkId>) -> bool {
         let came = |viewer: &Viewer| viewer.by.is_some_and(|id| which.is_none_or(|which| which == id));
+        let any = self.viewers.iter().any(came);
         self.send_away(now, &CloseReason::BadSecret, came);
+        any
     }
 
     fn send_away(&mut self, now: Time, why: &CloseReason, whom: impl Fn(&Viewer) -> bool) {

@@ -163,6 +163,12 @@ pub(crate) mod alone {
         (Base { clock: Clock::start(), link, reporter }, receiver)
     }
 
+    /// What is ready for a side's next turn. Something has to be: nothing else ends the wait soon.
+    pub(crate) fn ready(side: &mut impl Loop) -> Ready {
+        let now = clock_of(side);
+        wait(side, now).expect("poll")
+    }
+
     /// One turn of a part by itself, with what is ready now; says for how many descriptors it waits after it.
     pub(crate) fn turn(part: &mut dyn Part, now: Time, base: &mut Base) -> usize {
         let mut hub = base.hub();

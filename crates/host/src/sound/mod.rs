@@ -1,6 +1,6 @@
 //! Sound in a session: what is captured on one side is heard on the other.
 //!
-//! `Sending` takes a capture's frames to one receiver, [`Flow`](wayferry_audio::Flow) takes what arrives to what plays
+//! `Sending` takes a capture's frames to one receiver, [`Flow`] takes what arrives to what plays
 //! it; [`Hearing`] does that at the desk, [`Speaking`] sends its microphone. All are cheap, and belong to the run loop.
 //! The work is done by the threads of `wayferry-sound`. It decides nothing about how frames cross the link, or when
 //! they are heard: `wayferry-audio` does. Invariant: nothing is sent that was not asked for.

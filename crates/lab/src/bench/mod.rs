@@ -3,6 +3,7 @@
 //! Results are rows of one shape; the JSON document holds the command, the machine and the commit beside them, so that
 //! a figure can be read a year later. Invariant: every figure comes from running code, none is computed from a setting.
 
+pub(crate) mod browser;
 pub(crate) mod cc;
 pub(crate) mod compression;
 pub(crate) mod hol;

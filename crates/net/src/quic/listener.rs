@@ -126,15 +126,25 @@ impl Listener {
         self.fingerprint
     }
 
-    /// Lets pages of this origin come from now on, by WebTransport. Displays are admitted as before; a page has no
-    /// certificate ([`Connected::peer`]), so what it shows to the session decides alone. Gives the certificate that the
-    /// page has to pin, which is valid for a week at least. Of more than 16 origins the one that was admitted longest
-    /// ago may come no more.
+    /// The certificate that pages have to pin, which is valid for a week at least. From the first call on, browsers are
+    /// answered; they may come with [`Self::admit_pages`].
     ///
     /// # Errors
     /// There is no randomness for a certificate.
-    pub fn admit_page(&self, origin: PageOrigin) -> Result<Fingerprint, SetupError> {
-        self.pages.admit(origin, &self.tls)
+    pub fn page_certificate(&self) -> Result<Fingerprint, SetupError> {
+        self.pages.certificate(&self.tls)
+    }
+
+    /// Lets pages of these origins come from now on by WebTransport, and no others; those that are here stay. Displays
+    /// are admitted as before; a page has no certificate ([`Connected::peer`]), so what it shows to the session decides
+    /// alone.
+    pub fn admit_pages(&self, origins: Vec<PageOrigin>) {
+        self.pages.admit(origins);
+    }
+
+    /// Whether pages of this origin may come.
+    pub fn admits(&self, origin: &PageOrigin) -> bool {
+        self.pages.contains(origin.as_str())
     }
 
     /// How often somebody has begun a handshake here, whether or not an answer has reached them.

@@ -192,11 +192,12 @@ fn grace(connection: &Connection) -> Duration {
 /// Where pages ask for the session.
 const PATH: &str = "/wayferry/1";
 
-/// At least so long, as the round-trip time is an estimate.
-const GRACE_MIN: Duration = Duration::from_millis(250);
+/// At least so long, as the round-trip time is an estimate, and a browser has other things to do: one that has not read
+/// the end when the connection is closed knows only that its link was lost.
+const GRACE_MIN: Duration = Duration::from_secs(1);
 
 /// At most so long, as the round-trip time is what the peer makes it.
-const GRACE_MAX: Duration = Duration::from_secs(1);
+const GRACE_MAX: Duration = Duration::from_secs(3);
 
 /// How long the first bytes of a stream may take that say whose it is.
 const HEADER_PATIENCE: Duration = Duration::from_secs(5);

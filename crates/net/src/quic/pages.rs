@@ -2,9 +2,9 @@
 //!
 //! A listener speaks HTTP/3 only while pages of some origin may come. Which of them is let in is decided by what it
 //! shows to the session; an origin alone opens nothing. A browser pins a certificate only if that is valid for at most
-//! two weeks, so pages are shown one of their own. Invariant: before the first origin, nothing of this answers anybody.
+//! two weeks, so pages are shown one of their own. Invariant: before the first
+//! certificate, nothing of this answers anybody.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -62,8 +62,7 @@ pub(super) struct Pages(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The one that was admitted longest ago first.
-    origins: VecDeque<PageOrigin>,
+    origins: Vec<PageOrigin>,
     shown: Option<Shown>,
 }
 
@@ -77,13 +76,9 @@ struct Shown {
 }
 
 impl Pages {
-    /// Pages of this origin may come from now on to what has TLS like `listener`. Gives the certificate that they have
-    /// to pin, which will be good for a week at least. Of more than [`ORIGINS_MAX`] the oldest is forgotten.
-    pub(super) fn admit(
-        &self,
-        origin: PageOrigin,
-        listener: &ServerConfig,
-    ) -> Result<Fingerprint, SetupError> {
+    /// The certificate that pages have to pin that come to what has TLS like `listener`. It will be good for a week at
+    /// least.
+    pub(super) fn certificate(&self, listener: &ServerConfig) -> Result<Fingerprint, SetupError> {
         let mut state = self.lock();
         let now = SystemTime::now();
         let shown = match state.shown.take().filter(|shown| shown.is_good(now)) {
@@ -92,12 +87,12 @@ impl Pages {
         };
         let fingerprint = shown.fingerprint;
         state.shown = Some(shown);
-        state.origins.retain(|other| *other != origin);
-        state.origins.push_back(origin);
-        if state.origins.len() > ORIGINS_MAX {
-            state.origins.pop_front();
-        }
         Ok(fingerprint)
+    }
+
+    /// Pages of these origins may come from now on, and no others.
+    pub(super) fn admit(&self, origins: Vec<PageOrigin>) {
+        self.lock().origins = origins;
     }
 
     /// Whether those of this origin may come.
@@ -137,9 +132,6 @@ impl Shown {
         }
     }
 }
-
-/// Origins at once.
-const ORIGINS_MAX: usize = 16;
 
 /// Bytes of an origin.
 const ORIGIN_MAX: usize = 300;
@@ -190,12 +182,14 @@ mod tests {
             |number: usize| format!("http://localhost:{}", 1024 + number).parse::<PageOrigin>().unwrap();
         let pages = Pages::default();
         assert!(pages.tls().is_none());
-        let first = pages.admit(origin(0), &listener).unwrap();
+        let first = pages.certificate(&listener).unwrap();
         assert_ne!(first, identity.fingerprint());
-        for number in 0..=ORIGINS_MAX {
-            assert_eq!(pages.admit(origin(number), &listener).unwrap(), first, "it is not half over");
-        }
+        assert_eq!(pages.certificate(&listener).unwrap(), first, "it is not half over");
         let listed = |number: usize| pages.contains(&origin(number).to_string());
-        assert!(!listed(0) && listed(1) && listed(ORIGINS_MAX) && pages.tls().is_some());
+        assert!(!listed(1) && pages.tls().is_some());
+        pages.admit(vec![origin(1), origin(2)]);
+        assert!(!listed(0) && listed(1) && listed(2));
+        pages.admit(vec![origin(2)]);
+        assert!(!listed(1) && listed(2));
     }
 }

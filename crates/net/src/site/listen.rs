@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+
 /// A port that cannot be listened on.
 #[derive(Debug)]
 pub struct BindError {
@@ -42,6 +44,33 @@ pub fn bind(port: u16) -> Result<(Vec<TcpListener>, u16), BindError> {
     }
 }
 
+/// Listens on this port, or on one that the system chooses for 0, at all addresses of this machine; gives the port.
+///
+/// # Errors
+/// The port is taken, or none that this user may have.
+pub fn bind_everywhere(port: u16) -> Result<(Vec<TcpListener>, u16), BindError> {
+    let address = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port);
+    let bound = match listen_for_both(address) {
+        Err(source) if is_missing(&source) => bind_one(Ipv4Addr::UNSPECIFIED.into(), port),
+        bound => bound.map_err(|source| BindError { address, source }),
+    };
+    bound.map(|(listener, port)| (vec![listener], port))
+}
+
+/// A listener at this address of IPv6 that hears IPv4, too, also where the system's default is another; and its port.
+fn listen_for_both(address: SocketAddr) -> io::Result<(TcpListener, u16)> {
+    let (family, kind) = (AddressFamily::INET6, SocketType::STREAM);
+    let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
+    // As the standard library does: what is left of earlier connections does not keep the port taken.
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    sockopt::set_ipv6_v6only(&socket, false)?;
+    rustix::net::bind(&socket, &address)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    let listener = TcpListener::from(socket);
+    let port = listener.local_addr()?.port();
+    Ok((listener, port))
+}
+
 fn bind_both(port: u16) -> Result<(Vec<TcpListener>, u16), BindError> {
     let first = match bind_one(Ipv4Addr::LOCALHOST.into(), port) {
         Ok(first) => first,
@@ -78,3 +107,5 @@ fn is_missing(error: &io::Error) -> bool {
 
 /// Ports that are tried.
 const TRIES: usize = 16;
+/// Callers that the system has answered and who wait until they are accepted.
+const BACKLOG: i32 = 128;

@@ -1,11 +1,11 @@
 //! Serves a [`Site`]: a thread for each listener and for each connection.
 //!
-//! A connection has one request and one answer. Who is slow holds up no other: each has a time for its request and one
-//! for its answer, and of more than [`CONNECTIONS_MAX`] the oldest is closed. Invariant: no connection outlives the
-//! server by more than it takes to notice.
+//! A connection has one request and one answer. Who is slow holds up no other: each has a time for its request, the
+//! handshake of TLS before it included, and one for its answer; and of too many one is closed, the oldest of the place
+//! that has most. Invariant: no connection outlives the server by more than it takes to notice.
 
 use std::io::{self, Read as _, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 
 use super::Site;
 use super::answer::Answer;
+use super::caller;
 use super::request::{self, Method, Read};
+use super::tls::Tls;
 
 /// A site that is served until this is dropped.
 pub struct Server {
@@ -23,6 +25,7 @@ pub struct Server {
 
 struct Shared {
     site: Arc<Site>,
+    tls: Option<Tls>,
     connections: Mutex<Connections>,
     is_over: AtomicBool,
 }
@@ -30,18 +33,25 @@ struct Shared {
 /// Those that are open, the oldest first.
 #[derive(Default)]
 struct Connections {
-    open: Vec<(u64, TcpStream)>,
+    open: Vec<Connection>,
     count: u64,
 }
 
+struct Connection {
+    number: u64,
+    /// Where it comes from, see [`place`].
+    from: IpAddr,
+    stream: TcpStream,
+}
+
 impl Server {
-    /// Serves `site` at these listeners.
+    /// Serves `site` at these listeners, in TLS if there is any. There no caller is taken for a program of this user.
     ///
     /// # Errors
     /// The system has no thread or no descriptor for it.
-    pub fn start(listeners: Vec<TcpListener>, site: Arc<Site>) -> io::Result<Self> {
+    pub fn start(listeners: Vec<TcpListener>, site: Arc<Site>, tls: Option<Tls>) -> io::Result<Self> {
         let (connections, is_over) = Default::default();
-        let shared = Arc::new(Shared { site, connections, is_over });
+        let shared = Arc::new(Shared { site, tls, connections, is_over });
         let mut server = Self { shared, listeners: Vec::new() };
         for listener in listeners {
             let (kept, shared) = (listener.try_clone()?, Arc::clone(&server.shared));
@@ -60,8 +70,8 @@ impl Drop for Server {
             let _ = rustix::net::shutdown(&listener, rustix::net::Shutdown::Both);
             let _ = thread.join();
         }
-        for (_, stream) in self.shared.lock().open.drain(..) {
-            let _ = stream.shutdown(Shutdown::Both);
+        for connection in self.shared.lock().open.drain(..) {
+            let _ = connection.stream.shutdown(Shutdown::Both);
         }
     }
 }
@@ -71,35 +81,55 @@ impl Shared {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Another connection; the oldest may have to go for it. Gives its number.
-    fn enter(&self, stream: &TcpStream) -> io::Result<u64> {
-        let kept = stream.try_clone()?;
+    /// Another connection from there; one may have to go for it. Gives its number.
+    fn enter(&self, stream: &TcpStream, from: IpAddr) -> io::Result<u64> {
+        let stream = stream.try_clone()?;
+        let most = if self.tls.is_some() { GUESTS_MAX } else { CONNECTIONS_MAX };
         let mut connections = self.lock();
-        if connections.open.len() >= CONNECTIONS_MAX {
-            let (_, oldest) = connections.open.remove(0);
-            let _ = oldest.shutdown(Shutdown::Both);
+        if connections.open.len() >= most
+            && let Some(gone) = connections.take_one()
+        {
+            let _ = gone.stream.shutdown(Shutdown::Both);
         }
         connections.count += 1;
         let number = connections.count;
-        connections.open.push((number, kept));
+        connections.open.push(Connection { number, from: place(from), stream });
         Ok(number)
     }
 
     fn leave(&self, number: u64) {
-        self.lock().open.retain(|(other, _)| *other != number);
+        self.lock().open.retain(|other| other.number != number);
+    }
+}
+
+impl Connections {
+    /// The oldest of the place that has most of them, so that who opens many closes his own.
+    fn take_one(&mut self) -> Option<Connection> {
+        let count = |from| self.open.iter().filter(|other| other.from == from).count();
+        let most = self.open.iter().map(|it| count(it.from)).max()?;
+        let index = self.open.iter().position(|it| count(it.from) == most)?;
+        Some(self.open.remove(index))
+    }
+}
+
+/// What counts as one place: an address of IPv4, or a network of IPv6, which one caller may have to himself.
+fn place(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
+        ip => ip,
     }
 }
 
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     while !shared.is_over.load(Ordering::SeqCst) {
-        let Ok((stream, _)) = listener.accept() else {
+        let Ok((stream, from)) = listener.accept() else {
             if !shared.is_over.load(Ordering::SeqCst) {
                 // Most likely no descriptors are left; callers wait in the queue.
                 std::thread::sleep(REST);
             }
             continue;
         };
-        let Ok(number) = shared.enter(&stream) else { continue };
+        let Ok(number) = shared.enter(&stream, from.ip()) else { continue };
         let theirs = Arc::clone(shared);
         let serve = move || {
             // A caller that went away, or was too slow, is none of the site's trouble.
@@ -113,19 +143,37 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
-    let mut timed = Timed { stream, until: Instant::now() + REQUEST_PATIENCE };
-    let answer = hear(&mut timed, &shared.site)?;
+    let timed = Timed { stream, until: Instant::now() + REQUEST_PATIENCE };
+    match &shared.tls {
+        None => serve_plain(timed, &shared.site),
+        Some(tls) => serve_inside(tls, timed, &shared.site),
+    }
+}
+
+fn serve_plain(mut timed: Timed, site: &Site) -> io::Result<()> {
+    let whose = timed.stream.try_clone()?;
+    let answer = hear(&mut timed, site, || caller::is_own(&whose))?;
     timed.until = Instant::now() + ANSWER_PATIENCE;
     timed.write_all(&answer)?;
     timed.close()
 }
 
+fn serve_inside(tls: &Tls, timed: Timed, site: &Site) -> io::Result<()> {
+    let mut inside = tls.accept(timed)?;
+    let answer = hear(&mut inside, site, || false)?;
+    inside.sock.until = Instant::now() + ANSWER_PATIENCE;
+    inside.write_all(&answer)?;
+    inside.conn.send_close_notify();
+    inside.flush()?;
+    inside.sock.close()
+}
+
 /// What a caller is to be answered.
-fn hear(caller: &mut impl io::Read, site: &Site) -> io::Result<Vec<u8>> {
+fn hear(caller: &mut impl io::Read, site: &Site, is_own: impl Fn() -> bool) -> io::Result<Vec<u8>> {
     let (mut heard, mut piece) = (Vec::new(), [0; 1024]);
     loop {
         match request::read(&heard) {
-            Read::Whole(request) => return Ok(site.answer(&request).bytes(request.method)),
+            Read::Whole(request) => return Ok(site.answer(&request, is_own).bytes(request.method)),
             Read::Wrong(fault) => return Ok(Answer::to(fault).bytes(Method::Get)),
             Read::Part => {}
         }
@@ -180,8 +228,10 @@ impl Write for Timed {
     }
 }
 
-/// Connections at once. A browser opens six.
+/// Connections at once to a site of this machine's browsers. One opens six.
 const CONNECTIONS_MAX: usize = 16;
+/// The same in TLS: eight browsers elsewhere may come at once.
+const GUESTS_MAX: usize = 64;
 /// How long a caller may take for its request.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(10);
 /// How long an answer may take: half a megabyte over a slow line.
@@ -194,6 +244,9 @@ const LAST_PIECES: usize = 64;
 const REST: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
+mod guests;
+
+#[cfg(test)]
 mod tests {
     use std::borrow::Cow;
 
@@ -203,10 +256,13 @@ mod tests {
     /// The server, and its port.
     fn server() -> (Server, u16) {
         let (listeners, port) = bind(0).expect("a port");
-        let origin = format!("http://localhost:{port}").parse().expect("an origin");
+        let site = site(&format!("http://localhost:{port}"));
+        (Server::start(listeners, site, None).expect("threads"), port)
+    }
+
+    pub(super) fn site(origin: &str) -> Arc<Site> {
         let file = File { name: "index.html".into(), bytes: Cow::Owned(vec![b'x'; 300_000]), packed: false };
-        let site = Arc::new(Site::new(origin, [file]));
-        (Server::start(listeners, site).expect("threads"), port)
+        Arc::new(Site::new(origin.parse().expect("an origin"), [file]))
     }
 
     fn connect(port: u16) -> TcpStream {

@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use super::Role;
 use crate::{Digest, Time};
@@ -101,6 +102,11 @@ impl Links {
     /// Those that are good, the oldest first.
     pub(super) fn good(&self, now: Time) -> impl Iterator<Item = &Link> {
         self.links.iter().filter(move |link| link.is_good(now))
+    }
+
+    /// Each is good for so much less.
+    pub(super) fn shorten(&mut self, by: Duration) {
+        self.links.iter_mut().for_each(|link| link.until = link.until - by);
     }
 
     /// One more has come by this link, which is good.

@@ -24,6 +24,8 @@ pub struct Secrets<C> {
     links: Links,
     /// The display that is here.
     active: Option<Known<C>>,
+    /// How many have come as that.
+    stays: u64,
     /// Viewers.
     viewers: Vec<Known<C>>,
     /// One that no display has: a session that accepts none would accept every display.
@@ -41,10 +43,14 @@ struct Given<C> {
     met: Option<C>,
 }
 
+/// Which active display is meant: the one that was let in last, or one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stay(u64);
+
 /// By what a display is known that was let in.
 #[derive(Debug, Clone, Copy)]
 struct Known<C> {
-    /// With this it may come again.
+    /// With this it may come again. A viewer without is not remembered.
     incarnation: Option<Secret>,
     certificate: C,
     /// The link by which it came.
@@ -71,7 +77,7 @@ impl From<Role> for Entry {
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "certificates are good no more, and who came by them has to leave"]
 pub struct Revoked<C> {
-    /// There was a good one, or somebody who came by it.
+    /// There was a good one, or somebody who may come again by having come by it, or is the active display.
     pub any: bool,
     /// The active display came by it.
     pub active: bool,
@@ -108,6 +114,16 @@ pub(super) struct Credentials<C> {
     pub(super) wish: Role,
 }
 
+/// What becomes of what a display shows, if it is let in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Verdict {
+    pub(super) entry: Entry,
+    /// What is used up by that, if anything.
+    spends: Option<Key>,
+    /// It does not come again.
+    pub(super) is_new: bool,
+}
+
 impl<C> Given<C> {
     fn is_good(&self, now: Time) -> bool {
         now < self.until
@@ -122,7 +138,14 @@ impl<C> Known<C> {
 
 impl<C: Copy + Eq> Secrets<C> {
     pub(super) fn new(reserved: Secret) -> Self {
-        Self { given: Vec::new(), links: Links::default(), active: None, viewers: Vec::new(), reserved }
+        Self {
+            given: Vec::new(),
+            links: Links::default(),
+            active: None,
+            stays: 0,
+            viewers: Vec::new(),
+            reserved,
+        }
     }
 
     /// A secret to be printed is good until then. Of more than [`MAX_GIVEN`] the oldest is forgotten.
@@ -158,6 +181,11 @@ impl<C: Copy + Eq> Secrets<C> {
         self.links.make(role, digest, good, now)
     }
 
+    /// Until when this secret is good, which was given out; none if it is not.
+    pub fn given_until(&self, secret: Secret, now: Time) -> Option<Time> {
+        self.given.iter().find(|given| given.secret == secret && given.is_good(now)).map(|given| given.until)
+    }
+
     /// The links that are good, the oldest first.
     pub fn links(&self, now: Time) -> impl Iterator<Item = &Link> {
         self.links.good(now)
@@ -179,6 +207,11 @@ impl<C: Copy + Eq> Secrets<C> {
         Revoked { any, active: active_gone, gone }
     }
 
+    /// That link lets no display in any more. Who came by it may come again.
+    pub fn close_link(&mut self, id: LinkId, now: Time) {
+        self.links.revoke(Some(id), now);
+    }
+
     /// Links for viewing are good no more.
     pub fn revoke_view_links(&mut self, now: Time) {
         let ids: Vec<LinkId> =
@@ -188,22 +221,40 @@ impl<C: Copy + Eq> Secrets<C> {
         });
     }
 
+    /// The caller's clock stood still for so long, as that of a machine that sleeps: what is good until some time is so
+    /// for that much less.
+    pub fn shorten(&mut self, by: Duration) {
+        self.given.iter_mut().for_each(|given| given.until = given.until - by);
+        self.links.shorten(by);
+    }
+
     /// Printed secrets are good no more.
     pub fn revoke_printed(&mut self) {
         self.given.retain(|given| given.met.is_some());
     }
 
-    /// Whether there is an active display, or one that may come again as such.
-    pub fn knows_active(&self) -> bool {
-        self.active.is_some()
+    /// The active display, if there is one, or one that may come again as such.
+    pub fn stay(&self) -> Option<Stay> {
+        self.active.as_ref().map(|_| Stay(self.stays))
     }
 
-    /// The active display was sent away, or has left for good: it cannot come again. Gives its certificate, if no other
-    /// has that.
+    /// Whether the display with this incarnation may still come again as that. One without cannot come again, and
+    /// nothing but its carrier says that it was let in.
+    pub fn knows(&self, role: Role, incarnation: Option<Secret>) -> bool {
+        incarnation.is_none() || self.entry_of(incarnation).is_some_and(|entry| entry.role == role)
+    }
+
+    /// The active display was sent away: it cannot come again. Gives its certificate, if no other has that.
     #[must_use = "the certificate is good no more"]
     pub fn forget_active(&mut self) -> Option<C> {
         let known = self.active.take()?;
         self.forget(&known)
+    }
+
+    /// This display has left for good, unless another has come since. As [`Self::forget_active`].
+    #[must_use = "the certificate is good no more"]
+    pub fn forget_stay(&mut self, stay: Stay) -> Option<C> {
+        if self.stay() == Some(stay) { self.forget_active() } else { None }
     }
 
     /// The viewers were sent away: none of them can come again. Gives certificates as [`Self::forget_active`].
@@ -219,6 +270,14 @@ impl<C: Copy + Eq> Secrets<C> {
         let index = self.viewers.iter().position(|viewer| viewer.shows(Some(incarnation)))?;
         let gone = self.viewers.remove(index);
         self.forget(&gone)
+    }
+
+    /// The active display is here no more, unless another has come since. It may come again if it showed by what. As
+    /// [`Self::forget_active`].
+    #[must_use = "the certificate is good no more"]
+    pub fn lose_stay(&mut self, stay: Stay) -> Option<C> {
+        let lasts = self.active.as_ref().is_some_and(|active| active.incarnation.is_some());
+        if lasts { None } else { self.forget_stay(stay) }
     }
 
     /// What was given to a display that is not known any more goes with it.
@@ -258,9 +317,8 @@ impl<C: Copy + Eq> Secrets<C> {
         }
     }
 
-    /// Lets a display in if what it shows is good now, and as what; it may come again as that. With the certificate of
-    /// one that cannot come again for it, as [`Self::forget_active`] gives it.
-    pub(super) fn admit(&mut self, shown: &Credentials<C>, now: Time) -> Option<(Entry, Option<C>)> {
+    /// As what a display is to be let in, if what it shows is good now.
+    pub(super) fn judge(&self, shown: &Credentials<C>, now: Time) -> Option<Verdict> {
         let opens = shown.key.and_then(|key| Some((key, self.entry_by(key, now)?)));
         let known = self.entry_of(shown.incarnation);
         let entry = opens.map(|(_, entry)| entry).or(known)?;
@@ -276,23 +334,42 @@ impl<C: Copy + Eq> Secrets<C> {
         if is_other && (role == Role::View || entry.link.is_some()) {
             return None;
         }
-        match opens.map(|(key, _)| key) {
-            // It is good no more.
-            Some(Key::Given(secret)) => self.given.retain(|given| given.secret != secret),
+        let spends = match opens.map(|(key, _)| key) {
             // The same display on two ways at once is one.
-            Some(Key::Link(id)) if known.and_then(|known| known.link) != Some(id) => self.links.spend(id),
-            Some(Key::Link(_)) | None => {}
-        }
-        let Entry { link, .. } = entry;
-        let known = Known { incarnation: shown.incarnation, certificate: shown.certificate, link };
-        Some((entry, self.remember(role, known)))
+            Some(Key::Link(id)) if known.and_then(|known| known.link) == Some(id) => None,
+            key => key,
+        };
+        Some(Verdict { entry, spends, is_new: known.is_none() })
     }
 
-    /// One that it replaces cannot come again.
+    /// Lets a display in as it was judged; it may come again as that. Gives the certificate of one that cannot come
+    /// again for it, as [`Self::forget_active`].
+    pub(super) fn admit(&mut self, shown: &Credentials<C>, verdict: Verdict) -> Option<C> {
+        let Verdict { entry, spends, .. } = verdict;
+        match spends {
+            // It is good no more.
+            Some(Key::Given(secret)) => self.given.retain(|given| given.secret != secret),
+            Some(Key::Link(id)) => self.links.spend(id),
+            None => {}
+        }
+        let Entry { role, link } = entry;
+        let known = Known { incarnation: shown.incarnation, certificate: shown.certificate, link };
+        self.remember(role, known)
+    }
+
+    /// One that it replaces cannot come again. Nor can one that does not show by what: nothing is kept of such a
+    /// viewer, for the caller does not tell when it has left, and of such a display only while it is here.
     fn remember(&mut self, role: Role, known: Known<C>) -> Option<C> {
         self.viewers.retain(|viewer| !viewer.shows(known.incarnation));
         let gone = match role {
-            Role::Active => self.active.replace(known),
+            Role::Active => {
+                self.stays += 1;
+                self.active.replace(known)
+            }
+            Role::View if known.incarnation.is_none() => {
+                let awaited = self.given.iter().any(|given| given.met == Some(known.certificate));
+                return if awaited { None } else { self.forget(&known) };
+            }
             Role::View => {
                 self.viewers.push(known);
                 (self.viewers.len() > MAX_VIEWERS).then(|| self.viewers.remove(0))
@@ -353,12 +430,17 @@ mod tests {
         Credentials { key, incarnation: Some(self::secret(run)), certificate: run, wish: Role::Active }
     }
 
+    fn admit(secrets: &mut Secrets<u8>, shown: &Credentials<u8>, now: Time) -> Option<(Entry, Option<u8>)> {
+        let verdict = secrets.judge(shown, now)?;
+        Some((verdict.entry, secrets.admit(shown, verdict)))
+    }
+
     #[test]
     fn a_secret_for_viewing_is_good_for_that_alone_and_once() {
         let mut secrets = secrets();
         secrets.print(Role::View, secret(1), LATER);
         secrets.print(Role::Active, secret(2), LATER);
-        let mut come = |byte, run| secrets.admit(&shown(Some(secret(byte)), run), Time::ZERO);
+        let mut come = |byte, run| admit(&mut secrets, &shown(Some(secret(byte)), run), Time::ZERO);
         let view = Some((Role::View.into(), None));
         assert_eq!([come(1, 11), come(1, 12)], [view, None]);
         assert_eq!([come(2, 13), come(2, 14)], [Some((Role::Active.into(), None)), None]);
@@ -372,7 +454,7 @@ mod tests {
         secrets.viewers.push(known(4));
         let comes = [3, 4, 5].map(|byte| secrets.entry_of(Some(secret(byte))).map(|entry| entry.role));
         assert_eq!(comes, [Some(Role::Active), Some(Role::View), None]);
-        let shows = [3, 4].map(|byte| secrets.admit(&shown(Some(secret(byte)), 5), Time::ZERO));
+        let shows = [3, 4].map(|byte| admit(&mut secrets, &shown(Some(secret(byte)), 5), Time::ZERO));
         assert_eq!(shows, [None, None], "it is no secret of another display");
     }
 
@@ -384,7 +466,10 @@ mod tests {
             let now = Time::from_millis(round * 61_000);
             secrets.invite(Role::Active, secret(100 + round as u8), 2, now);
         }
-        assert_eq!(secrets.admit(&shown(Some(secret(1)), 9), Time::ZERO), Some((Role::View.into(), None)));
+        assert_eq!(
+            admit(&mut secrets, &shown(Some(secret(1)), 9), Time::ZERO),
+            Some((Role::View.into(), None))
+        );
     }
 
     /// It had asked to view with what it comes again by, and was known as both.
@@ -394,13 +479,16 @@ mod tests {
         for byte in [1, 2] {
             secrets.print(Role::Active, secret(byte), LATER);
         }
-        assert_eq!(secrets.admit(&shown(Some(secret(1)), 9), Time::ZERO), Some((Role::Active.into(), None)));
+        assert_eq!(
+            admit(&mut secrets, &shown(Some(secret(1)), 9), Time::ZERO),
+            Some((Role::Active.into(), None))
+        );
         for also in [None, Some(secret(2))] {
             let wish = Credentials { wish: Role::View, ..shown(also, 9) };
-            assert_eq!(secrets.admit(&wish, Time::ZERO), None);
+            assert_eq!(admit(&mut secrets, &wish, Time::ZERO), None);
         }
         assert_eq!(secrets.forget_active(), Some(9));
-        assert_eq!(secrets.admit(&shown(None, 9), Time::ZERO), None);
+        assert_eq!(admit(&mut secrets, &shown(None, 9), Time::ZERO), None);
     }
 
     #[test]
@@ -410,7 +498,7 @@ mod tests {
         let (view, control) =
             (make(Role::View, 1).expect("a place"), make(Role::Active, 2).expect("a place"));
         let by = |link, run, wish| Credentials { key: Some(Key::Link(link)), wish, ..shown(None, run) };
-        let mut come = |shown| secrets.admit(&shown, Time::ZERO).map(|(entry, _)| entry.role);
+        let mut come = |shown| admit(&mut secrets, &shown, Time::ZERO).map(|(entry, _)| entry.role);
         assert_eq!(come(by(view, 1, Role::Active)), None, "it says that it would type");
         assert_eq!(come(by(view, 1, Role::View)), Some(Role::View));
         assert_eq!(come(by(control, 1, Role::Active)), None, "it is known as a viewer");
@@ -426,7 +514,7 @@ mod tests {
         let mut secrets = secrets();
         secrets.print(Role::Active, secret(1), LATER);
         assert_eq!(secrets.accepted(Time::ZERO).secrets, [secret(1)]);
-        assert_eq!(secrets.admit(&shown(Some(secret(1)), 9), LATER), None);
+        assert_eq!(admit(&mut secrets, &shown(Some(secret(1)), 9), LATER), None);
     }
 
     fn by_link(id: LinkId, run: u8, wish: Role) -> Credentials<u8> {
@@ -438,13 +526,13 @@ mod tests {
         let mut secrets = secrets();
         let id = secrets.link(Role::View, Digest([1; 32]), (LATER, 2), Time::ZERO).expect("a place");
         let entry = Entry { role: Role::View, link: Some(id) };
-        assert_eq!(secrets.admit(&by_link(id, 1, Role::Active), Time::ZERO), None);
+        assert_eq!(admit(&mut secrets, &by_link(id, 1, Role::Active), Time::ZERO), None);
         assert_eq!(secrets.links(Time::ZERO).next().map(|link| link.uses), Some(2), "it was not used");
-        assert_eq!(secrets.admit(&by_link(id, 1, Role::View), Time::ZERO), Some((entry, None)));
+        assert_eq!(admit(&mut secrets, &by_link(id, 1, Role::View), Time::ZERO), Some((entry, None)));
         // Nor when it comes again.
-        assert_eq!(secrets.admit(&shown(None, 1), Time::ZERO), None);
+        assert_eq!(admit(&mut secrets, &shown(None, 1), Time::ZERO), None);
         let again = Credentials { wish: Role::View, ..shown(None, 1) };
-        assert_eq!(secrets.admit(&again, Time::ZERO), Some((entry, None)));
+        assert_eq!(admit(&mut secrets, &again, Time::ZERO), Some((entry, None)));
     }
 
     /// Its place among the viewers that are remembered may be taken by others; its link is good no more all the same.
@@ -453,20 +541,60 @@ mod tests {
         let mut secrets = secrets();
         let control = secrets.link(Role::Active, Digest([1; 32]), (LATER, 1), Time::ZERO).expect("a place");
         let view = secrets.link(Role::View, Digest([2; 32]), (LATER, 8), Time::ZERO).expect("a place");
-        assert!(secrets.admit(&by_link(control, 1, Role::Active), Time::ZERO).is_some());
-        assert!(secrets.admit(&by_link(view, 2, Role::View), Time::ZERO).is_some());
+        assert!(admit(&mut secrets, &by_link(control, 1, Role::Active), Time::ZERO).is_some());
+        assert!(admit(&mut secrets, &by_link(view, 2, Role::View), Time::ZERO).is_some());
         assert_eq!((secrets.active_link(), secrets.len().1), (Some(control), 2));
         let revoked = |active, gone| Revoked { any: true, active, gone };
         assert_eq!(secrets.revoke_links(Some(view), Time::ZERO), revoked(false, vec![2]));
         let come = |secrets: &mut Secrets<u8>, run, wish| {
-            secrets.admit(&Credentials { wish, ..shown(None, run) }, Time::ZERO).is_some()
+            admit(secrets, &Credentials { wish, ..shown(None, run) }, Time::ZERO).is_some()
         };
         // Its certificate is refused, and so is what it comes again by.
         assert!(!come(&mut secrets, 2, Role::View) && come(&mut secrets, 1, Role::Active));
-        assert_eq!(secrets.admit(&by_link(view, 3, Role::View), Time::ZERO), None);
+        assert_eq!(admit(&mut secrets, &by_link(view, 3, Role::View), Time::ZERO), None);
         assert_eq!(secrets.revoke_links(None, Time::ZERO), revoked(true, vec![1]));
         assert!(!come(&mut secrets, 1, Role::Active) && secrets.active_link().is_none());
         assert!(!secrets.revoke_links(None, Time::ZERO).any);
+    }
+
+    /// Pages show no incarnation. They were remembered as viewers that may come again, for ever.
+    #[test]
+    fn regression_visits_of_pages_push_out_a_viewer_and_count_when_they_are_over() {
+        let mut secrets = secrets();
+        let mut make = |role, byte| secrets.link(role, Digest([byte; 32]), (LATER, 20), Time::ZERO);
+        let (view, control) =
+            (make(Role::View, 1).expect("a place"), make(Role::Active, 2).expect("a place"));
+        secrets.invite(Role::View, secret(1), 1, Time::ZERO);
+        assert!(admit(&mut secrets, &shown(Some(secret(1)), 1), Time::ZERO).is_some());
+        let page = |link, certificate, wish| Credentials {
+            key: Some(Key::Link(link)),
+            incarnation: None,
+            certificate,
+            wish,
+        };
+        for visit in 0..=MAX_VIEWERS as u8 {
+            let came = admit(&mut secrets, &page(view, 100 + visit, Role::View), Time::ZERO);
+            assert_eq!(
+                came.expect("it is good").1,
+                Some(100 + visit),
+                "its certificate is good for nothing else"
+            );
+        }
+        assert!(admit(&mut secrets, &shown(None, 1), Time::ZERO).is_some(), "it comes again");
+        let revoked = secrets.revoke_links(Some(view), Time::ZERO);
+        assert_eq!(revoked, Revoked { any: true, active: false, gone: vec![] });
+        assert!(!secrets.revoke_links(Some(view), Time::ZERO).any, "nobody is remembered who came by it");
+
+        assert!(admit(&mut secrets, &page(control, 200, Role::Active), Time::ZERO).is_some());
+        let stay = secrets.stay().expect("it is here");
+        assert_eq!(secrets.active_link(), Some(control));
+        assert_eq!((secrets.lose_stay(stay), secrets.active_link()), (Some(200), None));
+        assert!(admit(&mut secrets, &page(control, 201, Role::Active), Time::ZERO).is_some());
+        assert_eq!(secrets.lose_stay(stay), None, "it was not meant");
+        let native = Credentials { incarnation: Some(secret(9)), ..page(control, 202, Role::Active) };
+        assert!(admit(&mut secrets, &native, Time::ZERO).is_some());
+        let stay = secrets.stay().expect("it is here");
+        assert_eq!((secrets.lose_stay(stay), secrets.active_link()), (None, Some(control)));
     }
 
     #[derive(Debug, Clone)]
@@ -566,13 +694,13 @@ mod tests {
                         let id = model.links.get(link).map(|link| link.id);
                         let key = id.map(Key::Link);
                         let shown = Credentials { key, wish: wish(views), ..shown(None, run) };
-                        let came = secrets.admit(&shown, now);
+                        let came = admit(&mut secrets, &shown, now);
                         let expected = model.come(link, run, wish(views));
                         prop_assert_eq!(came.map(|(entry, _)| entry.role), expected);
                     }
                     Step::Again { run, views } => {
                         let shown = Credentials { wish: wish(views), ..shown(None, run) };
-                        let came = secrets.admit(&shown, now).map(|(entry, _)| entry.role);
+                        let came = admit(&mut secrets, &shown, now).map(|(entry, _)| entry.role);
                         prop_assert_eq!(came, model.again(run, wish(views)));
                     }
                     Step::Revoke(which) => {

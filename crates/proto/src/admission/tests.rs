@@ -74,7 +74,7 @@ fn enter(
 fn look(admission: &mut Candidates, number: u64, now: Time) -> Option<(Role, Session)> {
     match admission.look_at(number, now)? {
         Fate::Enters(entry, candidate, _) => Some((entry.role, candidate.begin(now))),
-        Fate::Waits | Fate::Leaves(..) => None,
+        Fate::Waits | Fate::Leaves(..) | Fate::Full(_) => None,
     }
 }
 
@@ -237,6 +237,33 @@ fn a_link_lets_in_as_many_as_it_says_and_its_digest_opens_nothing() {
     assert_eq!(come(1, 11, Capabilities::VIEW), Some(Role::View));
     assert_eq!(come(1, 12, Capabilities::VIEW), None, "it was used up");
     assert_eq!(come(11, 11, Capabilities::VIEW), Some(Role::View), "it comes again");
+}
+
+/// It had cost a use of the link, and the link's owner wondered who had come.
+#[test]
+fn regression_who_finds_all_places_taken_has_used_up_a_link() {
+    let config = Config { digest: Some(digest), capabilities: Capabilities::VIEW, ..Config::new(Side::App) };
+    let mut admission = Candidates::new(config, secret(255));
+    let (now, good) = (Time::ZERO, (LATER, 2));
+    admission.secrets_mut().link(Role::View, digest(&secret(1)), good, now).expect("a place");
+    let mut come = |shown, incarnation, free| {
+        admission.set_free(free);
+        let said = hello_of_a_page(shown, incarnation, Capabilities::VIEW);
+        let (number, _) = admission.come((Lane::Here, Source::Here), DESK, now, Session::new);
+        let session = admission.get_mut(number).expect("a place");
+        said.into_iter().for_each(|arrival| session.receive(now, arrival));
+        let is_full = matches!(admission.look_at(number, now), Some(Fate::Full(_)));
+        (is_full, admission.secrets().links(now).next().map(|link| link.uses))
+    };
+    assert_eq!(come(1, 10, 1), (false, Some(1)));
+    assert_eq!(come(1, 11, 0), (true, Some(1)));
+    assert_eq!(come(10, 10, 0), (false, Some(1)), "it comes again");
+    assert_eq!(
+        come(2, 12, 0),
+        (false, Some(1)),
+        "it has no link, and does not hear that there are no places"
+    );
+    assert_eq!(come(1, 11, 1), (false, None));
 }
 
 /// It was there when the link was good, and said nothing for a while.

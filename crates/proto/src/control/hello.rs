@@ -144,6 +144,9 @@ impl Capabilities {
     /// or does not count streams as its peer does.
     pub const DATAGRAM_REPAIR: Self = Self(4096);
 
+    /// Of an app side: who only [views](Self::VIEW) may hear the session, too. Needs [`SOUND`](Self::SOUND).
+    pub const SHARED_SOUND: Self = Self(8192);
+
     /// The set with this bit mask; unknown bits are kept and mean nothing.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)

@@ -407,10 +407,13 @@ impl Session {
         may
     }
 
-    /// Whether both sides understand sound, and are past their hellos and all that is resumed.
+    /// Whether both sides understand sound, the display is no view that may not hear it, and they are past their hellos
+    /// and all that is resumed.
     pub fn may_sound(&self) -> bool {
         let settled = self.state == State::Open && self.resumption == Resumption::No;
-        settled && self.capabilities().has(Capabilities::SOUND)
+        let common = self.capabilities();
+        let is_deaf = common.has(Capabilities::VIEW) && !common.has(Capabilities::SHARED_SOUND);
+        settled && common.has(Capabilities::SOUND) && !is_deaf
     }
 
     /// Sends a message of the main channel, such as [`Control::Snapshot`] or [`Control::Exit`]. They go

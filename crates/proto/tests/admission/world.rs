@@ -446,6 +446,7 @@ fn judge(admission: &mut Admission<u8, Session>, account: &mut Account, guest: &
             assert!(!whole || !right || guest.spoiled || less, "a right secret is not let in");
         }
         Some(Fate::Waits) => {}
+        Some(Fate::Full(_)) => panic!("there is room for all"),
         None => panic!("it had a place"),
     }
 }

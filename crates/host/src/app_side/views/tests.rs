@@ -118,6 +118,7 @@ impl Display {
             windows: 0,
         };
         let capabilities = Capabilities::RESUME.with(Capabilities::VIEW).with(Capabilities::SOUND);
+        let capabilities = capabilities.with(Capabilities::SHARED_SOUND);
         let app =
             wayferry_proto::Config { start: now, capabilities, ..wayferry_proto::Config::new(Side::App) };
         let mut link = Link::new(Session::new(app), Box::new(End(wire, never.into())));
@@ -210,7 +211,7 @@ fn display_config(now: Time, incarnation: u8) -> wayferry_proto::Config {
     wayferry_proto::Config {
         start: now,
         resume: Some(Secret::from([incarnation; 32])),
-        capabilities: Capabilities::VIEW.with(Capabilities::SOUND),
+        capabilities: Capabilities::VIEW.with(Capabilities::SOUND).with(Capabilities::SHARED_SOUND),
         ..wayferry_proto::Config::new(Side::Display)
     }
 }

@@ -1,0 +1,160 @@
+//! Chromium without a screen, driven over its debugging pipe: commands and answers are JSON, each ended by a zero byte.
+//!
+//! Invariant: it ends with the value.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use serde_json::{Value, json};
+use wayferry_stage::now;
+
+use crate::bench::processes::{Process, system};
+use crate::error::{Error, SessionError};
+
+/// A browser with one page.
+pub(super) struct Chromium {
+    _process: Process,
+    commands: File,
+    answers: File,
+    heard: Vec<u8>,
+    calls: u64,
+    page: Option<String>,
+}
+
+impl Chromium {
+    /// Opens a page, in which this script runs before its own; what the browser keeps is in `dir`.
+    pub(super) fn open(dir: &Path, address: &str, script: &str) -> Result<Self, Error> {
+        let mut chromium = Self::start(dir)?;
+        let target = chromium.call("Target.createTarget", &json!({ "url": "about:blank" }))?;
+        let attach = json!({ "targetId": target["targetId"], "flatten": true });
+        let attached = chromium.call("Target.attachToTarget", &attach)?;
+        chromium.page = attached["sessionId"].as_str().map(str::to_owned);
+        let (width, height) = SIZE;
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        chromium.call("Emulation.setDeviceMetricsOverride", &size)?;
+        chromium.call("Page.enable", &json!({}))?;
+        chromium.call("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": script }))?;
+        let gone = chromium.call("Page.navigate", &json!({ "url": address }))?;
+        match gone["errorText"].as_str() {
+            Some(error) => Err(lost(&format!("the page was not loaded: {error}"))),
+            None => Ok(chromium),
+        }
+    }
+
+    fn start(dir: &Path) -> Result<Self, Error> {
+        let [commands, answers] = ["commands", "answers"].map(|name| dir.join(name));
+        let profile = format!("--user-data-dir={}", dir.join("profile").display());
+        // Chromium reads commands from descriptor 3 and answers on 4.
+        let script = format!("exec chromium \"$@\" 3<'{}' 4>'{}'", commands.display(), answers.display());
+        let (commands, answers) = (pipe(&commands)?, pipe(&answers)?);
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, "chromium"]).args(FLAGS).args([&profile, "about:blank"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let process = Process::new(command.spawn().map_err(system("starting `chromium`"))?);
+        Ok(Self { _process: process, commands, answers, heard: Vec::new(), calls: 0, page: None })
+    }
+
+    /// What it calls itself, with its version.
+    pub(super) fn name(&mut self) -> Result<String, Error> {
+        let version = self.call("Browser.getVersion", &json!({}))?;
+        Ok(version["product"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// The value of an expression of JavaScript, once it has one.
+    pub(super) fn evaluate(&mut self, expression: &str) -> Result<Value, Error> {
+        let params = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        let answer = self.call("Runtime.evaluate", &params)?;
+        match answer["exceptionDetails"].is_null() {
+            true => Ok(answer["result"]["value"].clone()),
+            false => Err(lost(&format!("a script failed: {}", answer["exceptionDetails"]))),
+        }
+    }
+
+    /// Presses and releases the key of a small letter.
+    pub(super) fn press(&mut self, letter: char) -> Result<(), Error> {
+        let code = format!("Key{}", letter.to_ascii_uppercase());
+        let number = u32::from(letter.to_ascii_uppercase());
+        for kind in ["keyDown", "keyUp"] {
+            let mut key =
+                json!({ "type": kind, "key": letter, "code": code, "windowsVirtualKeyCode": number });
+            if kind == "keyDown" {
+                key["text"] = json!(letter);
+            }
+            self.call("Input.dispatchKeyEvent", &key)?;
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, method: &str, params: &Value) -> Result<Value, Error> {
+        self.calls += 1;
+        let mut call = json!({ "id": self.calls, "method": method, "params": params });
+        if let Some(page) = &self.page {
+            call["sessionId"] = json!(page);
+        }
+        self.commands.write_all(format!("{call}\0").as_bytes()).map_err(system("telling `chromium`"))?;
+        let until = now() + PATIENCE;
+        while now() < until {
+            let Some(answer) = self.next()? else { continue };
+            if answer["id"] == json!(self.calls) {
+                return match answer["error"].is_null() {
+                    true => Ok(answer["result"].clone()),
+                    false => Err(lost(&format!("`{method}`: {}", answer["error"]))),
+                };
+            }
+        }
+        Err(lost(&format!("no answer to `{method}`")))
+    }
+
+    /// The next thing that it says, if it says something in a moment.
+    fn next(&mut self) -> Result<Option<Value>, Error> {
+        if !self.heard.contains(&0) {
+            let mut descriptors = [PollFd::new(&self.answers, PollFlags::IN)];
+            let moment = Timespec::try_from(MOMENT).unwrap_or_default();
+            let ready = poll(&mut descriptors, Some(&moment)).map_err(|error| error.into());
+            if ready.map_err(system("waiting for `chromium`"))? == 0 {
+                return Ok(None);
+            }
+            let mut part = vec![0; 1 << 16];
+            let length = self.answers.read(&mut part).map_err(system("hearing `chromium`"))?;
+            self.heard.extend_from_slice(&part[..length]);
+        }
+        let Some(end) = self.heard.iter().position(|byte| *byte == 0) else { return Ok(None) };
+        let said: Vec<u8> = self.heard.drain(..=end).collect();
+        Ok(serde_json::from_slice(&said[..end]).ok())
+    }
+}
+
+fn lost(what: &str) -> Error {
+    SessionError::Lost(format!("the browser: {what}")).into()
+}
+
+/// A pipe with a name, open at both ends, so that no end waits for the other to be opened.
+fn pipe(path: &Path) -> Result<File, SessionError> {
+    let made = mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).map_err(|error| error.into());
+    made.map_err(system("making a pipe"))?;
+    OpenOptions::new().read(true).write(true).open(path).map_err(system("opening a pipe"))
+}
+
+const FLAGS: [&str; 9] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--remote-debugging-pipe",
+];
+
+/// Of the page: Wayferry's has a bar of 36 pixels above 800 × 600.
+const SIZE: (u32, u32) = (800, 636);
+
+/// How long an answer may take, and a look for one.
+const PATIENCE: Duration = Duration::from_secs(30);
+const MOMENT: Duration = Duration::from_millis(100);

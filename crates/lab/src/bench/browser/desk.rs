@@ -1,0 +1,213 @@
+//! A terminal beyond the link, and the browser that shows it here.
+//!
+//! Invariant: processes and devices go with the value.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use wayferry_host::edge::signals::Signals;
+use wayferry_host::edge::socket::RuntimeDir;
+use wayferry_stage::{LinkConfig, now};
+
+use super::Viewer;
+use super::chromium::Chromium;
+use crate::bench::processes::{Process, Session, first_line, system, wayferry};
+use crate::bench::rig;
+use crate::error::{Error, SessionError};
+use crate::tunnel::Beyond;
+
+/// What became of the letters that were typed.
+#[derive(Debug, Default)]
+pub(super) struct Typed {
+    /// How late they were seen, in milliseconds.
+    pub(super) late: Vec<f64>,
+    /// How many were not within five seconds.
+    pub(super) unseen: u32,
+    /// How often the picture changed sooner than it could by a letter.
+    pub(super) early: u32,
+}
+
+/// See the module.
+pub(super) struct Desk<'a> {
+    signals: &'a Signals,
+    viewer: Viewer,
+    // In the order in which they end.
+    chromium: Chromium,
+    _processes: Vec<Process>,
+    _session: Option<Session>,
+    beyond: Beyond,
+    _dir: RuntimeDir,
+}
+
+impl<'a> Desk<'a> {
+    /// Starts all of it.
+    pub(super) fn start(
+        viewer: Viewer,
+        [up, down]: [LinkConfig; 2],
+        signals: &'a Signals,
+    ) -> Result<Self, Error> {
+        let beyond = Beyond::open(up, down, true).map_err(system("making a TUN device (/dev/net/tun)"))?;
+        let dir = RuntimeDir::private()?;
+        let (address, processes, session) = match viewer {
+            Viewer::Wayferry => share(&dir, &beyond)?,
+            Viewer::NoVnc => vnc(&dir, &beyond, signals)?,
+        };
+        let chromium = Chromium::open(dir.path(), &address, include_str!("watch.js"))?;
+        Ok(Self { signals, viewer, chromium, _processes: processes, _session: session, beyond, _dir: dir })
+    }
+
+    /// Waits for the first picture; gives milliseconds from opening the page.
+    pub(super) fn first_picture(&mut self) -> Result<f64, Error> {
+        let first = self.wait_for("first")?;
+        if self.viewer == Viewer::NoVnc {
+            // A click would do the same.
+            self.chromium.evaluate("document.querySelector('canvas').focus()")?;
+        }
+        self.wait_for(HAS_FOCUS)?;
+        first.as_f64().ok_or_else(|| lost("the page shows nothing"))
+    }
+
+    /// Waits until the terminal has its last size.
+    pub(super) fn settle(&self) -> Result<(), Error> {
+        rig::pass(self.signals, SETTLE)
+    }
+
+    /// The value of an expression, once it is neither undefined nor false.
+    fn wait_for(&mut self, expression: &str) -> Result<Value, Error> {
+        let until = now() + PATIENCE;
+        while now() < until {
+            // While a page is loaded its predecessor may still answer, or fail to.
+            match self.chromium.evaluate(expression) {
+                Ok(Value::Null | Value::Bool(false)) | Err(_) => rig::pass(self.signals, MOMENT)?,
+                Ok(value) => return Ok(value),
+            }
+        }
+        let shown = self.chromium.evaluate(TEXT)?;
+        Err(lost(&format!("the page does not get to `{expression}`; it shows {shown}")))
+    }
+
+    /// Types so many letters; nothing can be answered sooner than `floor`.
+    pub(super) fn type_letters(&mut self, count: u32, floor: Duration) -> Result<Typed, Error> {
+        let mut typed = Typed::default();
+        let ready = format!("ready({})", floor.as_millis());
+        for (at, letter) in LETTERS.chars().cycle().take(count as usize).enumerate() {
+            self.chromium.evaluate(&ready)?;
+            self.chromium.press(letter)?;
+            let answer = self.chromium.evaluate("answer")?;
+            match answer["late"].as_f64() {
+                Some(late) => typed.late.push(late),
+                None => {
+                    self.still_shown()?;
+                    typed.unseen += 1;
+                }
+            }
+            typed.early += answer["early"].as_f64().unwrap_or_default() as u32;
+            // No multiple of a frame, and never the same.
+            rig::pass(self.signals, Duration::from_millis(20 + (at as u64 * 37) % 67))?;
+        }
+        Ok(typed)
+    }
+
+    /// Refuses a page of ours that says itself that it is over.
+    fn still_shown(&mut self) -> Result<(), Error> {
+        match self.chromium.evaluate(STATE)?.as_str() {
+            Some("shown") | None => Ok(()),
+            Some(_) => Err(lost(&format!("the page shows {}", self.chromium.evaluate(TEXT)?))),
+        }
+    }
+
+    /// What the browser calls itself.
+    pub(super) fn browser(&mut self) -> Result<String, Error> {
+        self.chromium.name()
+    }
+
+    /// Bytes of IP packets that were sent from beyond.
+    pub(super) fn bytes(&self) -> u64 {
+        let down = self.beyond.stats().down;
+        down.offered_bytes + down.offered * HEADERS
+    }
+}
+
+fn lost(what: &str) -> Error {
+    SessionError::Lost(what.to_owned()).into()
+}
+
+type Started = (String, Vec<Process>, Option<Session>);
+
+/// Wayferry's host beyond, and what serves its page here.
+fn share(dir: &RuntimeDir, beyond: &Beyond) -> Result<Started, Error> {
+    let address = format!("{}:{PORT}", Beyond::ADDRESS);
+    let terminal = "exec foot --override=font=monospace:size=10 sh -c 'stty -icanon; exec cat > /dev/null'";
+    let words =
+        ["--audio", "off", "--name", "bench", "host", "--listen", &address, "--", "sh", "-c", terminal];
+    let mut command = wayferry(dir, &words);
+    command.stdout(Stdio::piped());
+    let started = beyond.run(move || command.spawn()).and_then(|child| child);
+    let mut host = started.map_err(system("starting a host"))?;
+    // It is there.
+    first_line(&mut host)?;
+    let session = Session::new(host);
+    let mut command = wayferry(dir, &["share", "--control", ":bench"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut share = command.spawn().map_err(system("starting `wayferry share`"))?;
+    let link = first_line(&mut share)?;
+    if link.is_empty() {
+        let output = share.wait_with_output().map_err(system("waiting for `wayferry share`"))?;
+        return Err(lost(&format!("`wayferry share`: {}", String::from_utf8_lossy(&output.stderr).trim())));
+    }
+    Ok((link, vec![Process::new(share)], Some(session)))
+}
+
+/// A VNC server beyond with a terminal, and noVNC before it.
+fn vnc(dir: &RuntimeDir, beyond: &Beyond, signals: &Signals) -> Result<Started, Error> {
+    let start = |program: &str, words: &[&str]| -> Result<Process, Error> {
+        let mut command = Command::new(program);
+        command.args(words).env("DISPLAY", DISPLAY).env("HOME", dir.path());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let started = beyond.run(move || command.spawn()).and_then(|child| child);
+        Ok(Process::new(started.map_err(system("starting TigerVNC, noVNC or xterm"))?))
+    };
+    let address = Beyond::ADDRESS.to_string();
+    let server = start(
+        "Xtigervnc",
+        &[
+            DISPLAY,
+            "-SecurityTypes",
+            "None",
+            "-interface",
+            &address,
+            "-rfbport",
+            "5971",
+            "-geometry",
+            "800x600",
+        ],
+    )?;
+    let (from, to) = (format!("{address}:{PORT}"), format!("{address}:5971"));
+    let bridge = start("websockify", &["--web", "/usr/share/novnc", &from, &to])?;
+    // Until its socket is there.
+    rig::pass(signals, SETTLE)?;
+    let terminal = start("xterm", &["-geometry", "100x30+0+0", "-e", "stty -icanon; exec cat > /dev/null"])?;
+    rig::pass(signals, SETTLE)?;
+    let page = format!("http://{address}:{PORT}/vnc_lite.html?path=websockify");
+    Ok((page, vec![terminal, bridge, server], None))
+}
+
+const LETTERS: &str = "thequickbrownfoxjumpsoverthelazydog";
+
+const TEXT: &str = "document.body.innerText";
+/// Of ours: noVNC's has none.
+const STATE: &str = "document.documentElement.dataset.state";
+/// The page hears keys: a field of ours, the canvas of noVNC's.
+const HAS_FOCUS: &str = "['TEXTAREA', 'CANVAS'].includes(document.activeElement?.tagName)";
+
+/// Of IP and UDP, which a link does not count.
+const HEADERS: u64 = 28;
+
+const PORT: u16 = 7000;
+const DISPLAY: &str = ":71";
+/// Until a window has its last size.
+const SETTLE: Duration = Duration::from_secs(1);
+/// How long a page may take to show something, and a look for it.
+const PATIENCE: Duration = Duration::from_secs(30);
+const MOMENT: Duration = Duration::from_millis(50);
