@@ -8,8 +8,8 @@
 //! Of sound: 14 the page listens (a track; to none that is unknown), 15 a packet comes (two bytes length, the packet),
 //! 16 packets in a datagram (the same), 17 the browser has decoded the packet with this number: so many frames, 18 it
 //! has failed to, 19 the loudspeaker asks (held, spare and missed frames, in 128ths). Of the clipboard: 20 the user
-//! pastes (1 a picture, 2 what is new; then a byte of it), 21 what a program has copied was collected (its pipe; 1 if it
-//! was whole).
+//! pastes (1 a picture, 2 what is new; then a byte of it), 21 what a program has copied was collected (its pipe; 1 if
+//! it was whole).
 
 use bytes::Bytes;
 use wayferry_audio::{CHANNELS, Codec};
