@@ -97,6 +97,35 @@ fn a_link_that_was_used_or_is_none_says_so() {
 }
 
 #[test]
+#[ignore = "opens Chromium more often than `make test` has time for"]
+fn what_a_program_copies_chromium_has_and_what_chromium_has_is_pasted_into_a_program() {
+    let sway = Sway::start();
+    let mut session = Session::start(&sway);
+    let mut foot = session.launch("foot").args(["sh", "-c", COPIER]).start();
+    sway.window("foot", |_| true);
+    let origin = serve();
+    let mut chromium = Chromium::open(session.home(), &control_link(&session, &origin));
+    chromium.grant_clipboard(&origin);
+    state(&mut chromium, "shown");
+    until("the window in front", || {
+        (chromium.evaluate("document.activeElement.id") == json!("field")).then(|| chromium.canvas())?
+    });
+    chromium.press("Enter", "Enter");
+    until("what the program copies", || {
+        (chromium.evaluate(READ) == json!("of the program, é")).then_some(())
+    });
+    // What it has copied itself, by way of the browser, and then what the browser has.
+    chromium.shortcut('V');
+    chromium.evaluate("navigator.clipboard.writeText('; of the browser, 漢')");
+    chromium.shortcut('V');
+    chromium.press("Enter", "Enter");
+    let pasted = session.home().read_when("pasted", |pasted| pasted.ends_with(b"\n"));
+    assert_eq!(String::from_utf8_lossy(&pasted), "of the program, é; of the browser, 漢\n");
+    foot.must_run();
+    session.host.must_run();
+}
+
+#[test]
 #[ignore = "needs Firefox ESR"]
 fn firefox_shows_a_program_and_types_into_it() {
     let sway = Sway::start();
@@ -244,6 +273,13 @@ fn answer(mut stream: &TcpStream, folder: &Path) -> std::io::Result<()> {
 /// Keeps a line, and then what the terminal says of the mouse (SGR, 1006).
 const LISTENER: &str = "head -n 1 > heard; stty raw -echo; printf '\\033[?1000h\\033[?1006h'; \
     touch listens; head -c 9 > clicked; exec cat";
+
+/// Copies something after a line, and keeps what is pasted up to the end of another.
+const COPIER: &str = "head -n 1 > begun; printf '\\033]52;c;%s\\a' \"$(printf 'of the program, é' | base64)\"; \
+    head -n 1 > pasted; exec cat";
+
+/// What the clipboard has.
+const READ: &str = "navigator.clipboard.readText()";
 
 /// The button for sound.
 const BUTTON: &str = r"(() => {

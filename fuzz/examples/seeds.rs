@@ -400,6 +400,7 @@ fn page() -> Seeds {
     };
     let globals = ["wl_compositor", "wl_subcompositor", "xdg_wm_base", "wp_viewporter"];
     let globals: Vec<u8> = (1..).zip(globals).flat_map(bind).collect();
+    let globals_again = globals.clone();
     let request = |object, opcode, args| Request { object: WireId(object), opcode, args };
     let ask = |object, opcode, args| message(ToDisplay::Request(request(object, opcode, args)));
     let new = |id| WireArg::NewId(WireId(id));
@@ -463,7 +464,33 @@ fn page() -> Seeds {
         };
         [vec![14, track], (0..31).flat_map(comes).collect(), vec![18, 14, 0]].concat()
     };
+    // A display whose program copies and pastes: it asks for what it has, and for what the browser has.
+    let plain = || WireArg::Str(Some(b"text/plain".to_vec()));
+    let clipboard = [
+        vec![5],
+        globals_again,
+        bind((5, "wl_seat")),
+        bind((10, "wl_data_device_manager")),
+        ask(22, 1, vec![new(24), object(12)]),
+        ask(4, 0, vec![new(30)]),
+        ask(8, 2, vec![new(32), object(30)]),
+        ask(32, 1, vec![new(34)]),
+        update(30, 1),
+        message(ToDisplay::Unit(shows(30, 1))),
+        vec![6, 30, 0, 0],
+        ask(22, 0, vec![new(36)]),
+        ask(36, 0, vec![plain()]),
+        ask(24, 1, vec![object(36), WireArg::Uint(1)]),
+        ask(1, 1, vec![plain(), WireArg::Pipe(2)]),
+        vec![21, 1, 1, 20, 2, 65],
+        ask(3, 1, vec![plain(), WireArg::Pipe(4)]),
+        ask(1, 2, vec![]),
+        ask(36, 1, vec![]),
+        ask(24, 2, vec![]),
+    ]
+    .concat();
     vec![
+        ("clipboard", clipboard),
         ("opus", sound(1)),
         ("samples", sound(2)),
         ("window", [&window[..], &first].concat()),

@@ -7,12 +7,14 @@
 //! works in the window, 7 moves the pointer, 8 a button, 9 a wheel, 10 a key, 11 text, 12 another area, 13 all goes up.
 //! Of sound: 14 the page listens (a track; to none that is unknown), 15 a packet comes (two bytes length, the packet),
 //! 16 packets in a datagram (the same), 17 the browser has decoded the packet with this number: so many frames, 18 it
-//! has failed to, 19 the loudspeaker asks (held, spare and missed frames, in 128ths).
+//! has failed to, 19 the loudspeaker asks (held, spare and missed frames, in 128ths). Of the clipboard: 20 the user
+//! pastes (1 a picture, 2 what is new; then a byte of it), 21 what a program has copied was collected (its pipe; 1 if
+//! it was whole).
 
 use bytes::Bytes;
 use wayferry_audio::{CHANNELS, Codec};
 use wayferry_message::WireId;
-use wayferry_page::{Area, Inside, Level, Node, Page, Role, Wheel, rgba};
+use wayferry_page::{Area, Clip, Inside, Level, Node, Page, Role, Transfer, Wheel, rgba};
 use wayferry_page_wasm::sound::{Ask, MAX_LEAD, Sound};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
 
@@ -33,7 +35,7 @@ pub fn run(data: &[u8]) {
     page.open(PROGRAM).expect("room");
     let mut sound = Sound::default();
     while !input.is_empty() {
-        match input.u8() % 20 {
+        match input.u8() % 22 {
             0 => {
                 let length = input.u16().into();
                 page.on_message(now, PROGRAM, input.take(length));
@@ -49,16 +51,42 @@ pub fn run(data: &[u8]) {
                 page = Page::new(Role::Control);
                 page.open(PROGRAM).expect("room");
             }
+            20 => paste(&mut page, &mut input),
+            21 => {
+                let pipe = input.u8().into();
+                let bytes = (input.u8() & 1 == 1).then(|| Bytes::from_static(b"copied"));
+                page.on_collected((PROGRAM, pipe), bytes);
+            }
             which @ 14.. => hear(&mut sound, now, which, &mut input),
             which => use_it(&mut page, now, which, &mut input),
         }
         while page.poll_message().is_some() {}
         while page.poll_blob().is_some() {}
+        while let Some(transfer) = page.poll_transfer() {
+            check(&transfer);
+        }
+        let _ = page.poll_copied();
         assert!(page.kept() <= MOST);
     }
     draw(&mut page);
     page.close(PROGRAM);
     assert_eq!(page.kept(), 0);
+}
+
+/// The user pastes something.
+fn paste(page: &mut Page, input: &mut Input<'_>) {
+    let (which, bytes) = (input.u8(), Bytes::copy_from_slice(&[input.u8()]));
+    page.offer(if which & 1 == 1 { Clip::Picture(bytes) } else { Clip::Text(bytes) }, which & 2 == 2);
+}
+
+/// Programs write through the page's pipes and read from their own.
+fn check(transfer: &Transfer) {
+    let (from, to) = match transfer {
+        Transfer::Send { to, .. } => (None, Some(to)),
+        Transfer::Relay { from, to } => (Some(from), Some(to)),
+        Transfer::Collect { from, .. } => (Some(from), None),
+    };
+    assert!(from.is_none_or(|(_, pipe)| pipe & 1 == 1) && to.is_none_or(|(_, pipe)| pipe & 1 == 0));
 }
 
 /// What comes of sound, and what a script does with it.

@@ -74,6 +74,26 @@ impl Chromium {
         self.call("Input.dispatchKeyEvent", &json!({ "type": "keyUp", "code": code, "key": key }));
     }
 
+    /// Presses and releases a key while Control is down, and Shift if it is a capital letter.
+    pub(crate) fn shortcut(&mut self, key: char) {
+        let capital = key.to_ascii_uppercase();
+        let modifiers = if key == capital { 2 | 8 } else { 2 };
+        for kind in ["rawKeyDown", "keyUp"] {
+            let event = json!({
+                "type": kind, "code": format!("Key{capital}"), "key": key, "modifiers": modifiers,
+                "windowsVirtualKeyCode": u32::from(capital)
+            });
+            self.call("Input.dispatchKeyEvent", &event);
+        }
+    }
+
+    /// Lets a page read and write the clipboard.
+    pub(crate) fn grant_clipboard(&mut self, origin: &str) {
+        let permissions = ["clipboardReadWrite", "clipboardSanitizedWrite"];
+        let granted = json!({ "origin": origin, "permissions": permissions });
+        self.call("Browser.grantPermissions", &granted);
+    }
+
     /// Writes a text as an input method does.
     pub(crate) fn write(&mut self, text: &str) {
         self.call("Input.insertText", &json!({ "text": text }));

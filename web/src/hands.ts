@@ -5,7 +5,9 @@
  */
 
 import { Area, watch } from "./area.js";
+import type { Clipboard } from "./clipboard.js";
 import { Field } from "./input/field.js";
+import { Gate } from "./input/gate.js";
 import { Keyboard, type System } from "./input/keyboard.js";
 import { evdev } from "./input/keys.js";
 import { Outbox } from "./input/outbox.js";
@@ -19,29 +21,40 @@ interface Mapped {
   readonly keyboard?: { getLayoutMap?(): Promise<Iterable<[string, string]>> };
 }
 
+/** What the hands act on beside the windows. */
+export interface Around {
+  /** Tells the worker. */
+  order(input: Input): void;
+  /** The user asks for the page's own buttons. */
+  exit(): void;
+  readonly clipboard: Clipboard;
+}
+
 /** See the module. */
 export class Hands {
   readonly field: Field;
+  readonly clipboard: Clipboard;
   #outbox: Outbox;
+  readonly #gate: Gate;
   readonly #area: Area;
   readonly #pointer: Pointer;
   readonly #order: (input: Input) => void;
 
-  /** `onExit` is called when the user asks for the page's own buttons. */
-  constructor(
-    windows: Windows,
-    place: HTMLElement,
-    area: HTMLTextAreaElement,
-    order: (input: Input) => void,
-    onExit: () => void,
-  ) {
-    this.#order = order;
-    this.#outbox = new Outbox(order);
+  constructor(windows: Windows, place: HTMLElement, area: HTMLTextAreaElement, around: Around) {
+    this.#order = around.order;
+    this.clipboard = around.clipboard;
+    this.#outbox = new Outbox(around.order);
+    this.#gate = new Gate((input) => this.#outbox.send(input), TIMERS);
     const tell = (input: Input) => this.tell(input);
     const keyboard = new Keyboard(system(), tell);
-    this.field = new Field(area, keyboard, tell, onExit);
+    this.field = new Field(area, keyboard, tell, {
+      exit: around.exit,
+      pastes: () => this.#gate.hold(),
+      pasted: (pasted) => this.#gate.answer(this.clipboard.pasted(pasted)),
+    });
     this.#pointer = new Pointer(windows, tell, TIMERS);
     this.#listen(place, keyboard);
+    this.#listenToClipboard();
     this.#area = new Area((size) => tell({ kind: "area", size }), TIMERS);
     watch(place, this.#area);
   }
@@ -51,6 +64,7 @@ export class Hands {
     this.#outbox = new Outbox(this.#order);
     this.#area.again();
     this.#tellLayout().catch(() => undefined);
+    this.#lookAtClipboard().catch(() => undefined);
   }
 
   /** The worker has taken a motion. */
@@ -68,7 +82,7 @@ export class Hands {
     if (input.kind === "blur") {
       this.#pointer.blur();
     }
-    this.#outbox.send(input);
+    this.#gate.send(input);
   }
 
   /** Says what the keys write, where the browser tells: Chromium does. */
@@ -82,6 +96,22 @@ export class Hands {
     });
     if (pairs.length > 0) {
       this.tell({ kind: "layout", pairs: pairs.join("") });
+    }
+  }
+
+  #listenToClipboard(): void {
+    // With these a browser counts the user as there.
+    for (const kind of ["keydown", "mousedown", "pointerup"]) {
+      const write = () => this.clipboard.gesture().catch(() => undefined);
+      addEventListener(kind, write, { capture: true });
+    }
+    addEventListener("focus", () => this.#lookAtClipboard().catch(() => undefined));
+  }
+
+  async #lookAtClipboard(): Promise<void> {
+    const offer = await this.clipboard.focused();
+    if (offer !== undefined) {
+      this.tell(offer);
     }
   }
 

@@ -5,6 +5,7 @@
  */
 
 import { Board, element } from "./board.js";
+import { BROWSER, Clipboard } from "./clipboard.js";
 import { showCursor } from "./cursor-style.js";
 import { Hands } from "./hands.js";
 import { Sound } from "./sound/sound.js";
@@ -100,7 +101,10 @@ class Page {
     const area = element("field") as HTMLTextAreaElement;
     const order = (input: Input) => this.#order({ kind: "input", input });
     const exit = () => this.#tabs.focus() || element("full").focus();
-    return new Hands(this.#windows, element("windows"), area, order, exit);
+    const clipboard = new Clipboard(BROWSER, () =>
+      this.#board.say("What you paste is more than a page can take: 1 MiB of text, or a picture of 8 MiB."),
+    );
+    return new Hands(this.#windows, element("windows"), area, { order, exit, clipboard });
   }
 
   /** Who clicks beside the windows goes on typing into them. */
@@ -144,6 +148,9 @@ class Page {
         break;
       case "cursor":
         showCursor(element("windows"), news.cursor);
+        break;
+      case "copied":
+        this.#hands?.clipboard.copied(news.clip).catch(() => undefined);
         break;
       case "taken":
         this.#hands?.taken();

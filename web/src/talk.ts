@@ -78,8 +78,16 @@ export type Input =
   | { readonly kind: "layout"; readonly pairs: string }
   /** Text that no key was told for. */
   | { readonly kind: "type"; readonly text: string }
+  /** Programs may paste it. It is not new if the browser was known to have it. */
+  | { readonly kind: "offer"; readonly clip: Clip; readonly isNew: boolean }
   /** Everything that is down goes up. */
   | { readonly kind: "blur" };
+
+/** What a clipboard has. */
+export type Clip =
+  | { readonly kind: "text"; readonly text: string }
+  /** As PNG. */
+  | { readonly kind: "picture"; readonly picture: Blob };
 
 /** To the page. */
 export type News =
@@ -91,6 +99,8 @@ export type News =
   | { readonly kind: "window"; readonly key: string; readonly look: Look }
   | { readonly kind: "gone"; readonly key: string }
   | { readonly kind: "cursor"; readonly cursor: Cursor }
+  /** A program has copied it. */
+  | { readonly kind: "copied"; readonly clip: Clip }
   /** The last motion of the pointer was taken. */
   | { readonly kind: "taken" }
   | { readonly kind: "figures"; readonly rtt: number | undefined };

@@ -5,7 +5,7 @@
  */
 
 import type { Ask } from "./sound/store.js";
-import type { Input } from "./talk.js";
+import type { Clip, Input } from "./talk.js";
 
 /** What the module exports. */
 interface Exports {
@@ -51,6 +51,8 @@ interface Exports {
   modifiers(now: number, bits: number): void;
   layout(now: number): void;
   type_text(now: number): void;
+  offer(now: number, picture: number, isNew: number): void;
+  poll_copied(): number;
   blur(now: number): void;
   focus_window(now: number, program: number, low: number, high: number): void;
   close_window(now: number, program: number, low: number, high: number): void;
@@ -300,9 +302,25 @@ export class Viewer {
         this.#put(new TextEncoder().encode(input.text));
         this.#exports.type_text(now);
         break;
+      case "offer":
+        this.#put(bytesOf(input.clip));
+        this.#exports.offer(now, Number(input.clip.kind === "picture"), Number(input.isNew));
+        break;
       case "blur":
         this.#exports.blur(now);
         break;
+    }
+  }
+
+  /** What a program has copied since. */
+  pollCopied(): Clip | undefined {
+    switch (this.#exports.poll_copied()) {
+      case 1:
+        return { kind: "text", text: this.#text() };
+      case 2:
+        return { kind: "picture", picture: new Blob([this.#take()], { type: "image/png" }) };
+      default:
+        return undefined;
     }
   }
 
@@ -375,6 +393,16 @@ export class Viewer {
   #text(): string {
     return new TextDecoder().decode(this.#take());
   }
+}
+
+/** What only workers have. */
+declare const FileReaderSync: new () => { readAsArrayBuffer(blob: Blob): ArrayBuffer };
+
+/** At once, so that nothing which follows overtakes it. */
+function bytesOf(clip: Clip): Uint8Array {
+  return clip.kind === "text"
+    ? new TextEncoder().encode(clip.text)
+    : new Uint8Array(new FileReaderSync().readAsArrayBuffer(clip.picture));
 }
 
 /** The numbers of a window's key: its program, and the lower and the higher word of its surface. */

@@ -169,6 +169,10 @@ class Running {
           break;
       }
     }
+    const clip = this.#viewer.pollCopied();
+    if (clip !== undefined) {
+      scope.postMessage({ kind: "copied", clip });
+    }
     if (this.#viewer.wantsFrame()) {
       this.#draw();
     }

@@ -1,5 +1,6 @@
 /** What stands for a browser and a viewer in tests. */
 
+import type { Pasted } from "../src/clipboard.js";
 import type { KeyEvent } from "../src/input/keyboard.js";
 import type { Timers } from "../src/input/timers.js";
 import type { Input } from "../src/talk.js";
@@ -52,6 +53,8 @@ function brief(input: Input): string {
       return input.kind;
     case "type":
       return `"${input.text}"`;
+    case "offer":
+      return `${input.isNew ? "new" : "old"}:${input.clip.kind === "text" ? input.clip.text : "picture"}`;
     case "modifiers":
       return `(${input.bits})`;
     default:
@@ -99,6 +102,11 @@ export function key(code: string, key: string, on = "", more: Partial<KeyEvent> 
     getModifierState,
     ...more,
   };
+}
+
+/** What a browser pastes. */
+export function pasted(text: string, ...files: Blob[]): Pasted {
+  return { getData: (kind) => (kind === "text/plain" ? text : ""), files };
 }
 
 /** Numbers from 0 to below a limit, the same for the same seed (Marsaglia, xorshift of 32 bits). */

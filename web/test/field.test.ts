@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
+import { Clipboard } from "../src/clipboard.js";
 import { Field } from "../src/input/field.js";
+import { Gate } from "../src/input/gate.js";
 import { Keyboard } from "../src/input/keyboard.js";
 import { evdev, placeOf } from "../src/input/keys.js";
-import { FakeViewer, key, random } from "./fakes.js";
+import type { Input } from "../src/talk.js";
+import { FakeTimers, FakeViewer, key, pasted, random } from "./fakes.js";
 
 /** What is used of a `<textarea>`. */
 class FakeArea extends EventTarget {
@@ -28,12 +31,23 @@ class FakeArea extends EventTarget {
 
 function begin() {
   const [area, viewer] = [new FakeArea(), new FakeViewer()];
-  const keyboard = new Keyboard("other", viewer.tell);
   let exits = 0;
-  const field = new Field(area as unknown as HTMLTextAreaElement, keyboard, viewer.tell, () => {
-    exits += 1;
+  const clipboard = new Clipboard(
+    { hasFocus: () => false, write: async () => {}, read: async () => undefined },
+    () => {},
+  );
+  const timers = new FakeTimers();
+  const gate = new Gate(viewer.tell, timers);
+  const tell = (input: Input) => gate.send(input);
+  const keyboard = new Keyboard("other", tell);
+  const field = new Field(area as unknown as HTMLTextAreaElement, keyboard, tell, {
+    exit: () => {
+      exits += 1;
+    },
+    pastes: () => gate.hold(),
+    pasted: (pasted) => gate.answer(clipboard.pasted(pasted)),
   });
-  return { area, viewer, field, exits: () => exits };
+  return { area, viewer, field, timers, exits: () => exits };
 }
 
 test("a key is kept from the browser, so that its text does not come too", () => {
@@ -104,5 +118,67 @@ test("whatever is typed comes as a key or as text, never as both", () => {
       area.say("keyup", event);
       expect(viewer.takeKeys()).toBe(isLeft ? "" : `-${evdev(placeOf(event))}`);
     }
+  }
+});
+
+test("what is pasted is told before the key that pastes, and the key once", () => {
+  const { area, viewer, timers } = begin();
+  expect(area.say("keydown", key("KeyV", "v", "Control"))).toBe(true);
+  area.say("keyup", key("KeyV", "v", "Control"));
+  expect(viewer.takeKeys()).toBe("");
+  expect(area.say("paste", { clipboardData: pasted("x\r\ny") })).toBe(false);
+  expect(viewer.takeKeys()).toBe("new:x\ny +47=v@0 -47");
+  timers.pass(1000);
+  expect(viewer.takeKeys()).toBe("");
+  // A browser that says nothing of it.
+  area.say("keydown", key("KeyV", "V", "Control Shift"));
+  timers.pass(1000);
+  expect(viewer.takeKeys()).toBe("+47=V@1");
+  area.say("keyup", key("KeyV", "V", "Control Shift"));
+  area.say("keydown", key("KeyV", "м", "Control"));
+  area.say("blur");
+  expect(viewer.takeKeys()).toBe("-47 +47=м@0 blur");
+  for (const on of ["", "Control Alt", "Meta", "Control Meta"]) {
+    expect(area.say("keydown", key("KeyV", "v", on))).toBe(false);
+    area.say("keyup", key("KeyV", "v", on));
+    expect(viewer.takeKeys()).toBe("+47=v@0 -47");
+  }
+});
+
+test("nothing is lost, doubled or reordered, whatever the browser says of what it pastes", () => {
+  for (let seed = 0; seed < 200; seed += 1) {
+    const pick = random(seed);
+    const { area, viewer, timers } = begin();
+    const keys: string[] = [];
+    let pastes = 0;
+    for (let step = 0; step < 60; step += 1) {
+      const [code, name, number] = pick(2) === 0 ? ["KeyV", "v", 47] : ["KeyC", "c", 46];
+      switch (pick(4)) {
+        case 0:
+        case 1: {
+          const isLeft = area.say("keydown", key(`${code}`, `${name}`, "Control"));
+          area.say("keyup", key(`${code}`, `${name}`, "Control"));
+          expect(isLeft).toBe(code === "KeyV");
+          pastes += Number(isLeft);
+          keys.push(`+${number}=${name}@0`, `-${number}`);
+          break;
+        }
+        case 2:
+          if (pastes > 0) {
+            pastes -= 1;
+            area.say("paste", { clipboardData: pasted(`${step}`) });
+          }
+          break;
+        case 3:
+          timers.pass(pick(300));
+          break;
+      }
+    }
+    timers.pass(100_000);
+    for (let waits = 0; waits < 60; waits += 1) {
+      timers.pass(1000);
+    }
+    const told = viewer.takeKeys().split(" ");
+    expect(told.filter((one) => !one.startsWith("new:"))).toEqual(keys);
   }
 });

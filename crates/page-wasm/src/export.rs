@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wayferry_audio::Codec;
-use wayferry_page::{Area, Cursor, Damage, Level, Page, Role, Wheel, rgba};
+use wayferry_page::{Area, Clip, Cursor, Damage, Level, Page, Role, Wheel, rgba};
 use wayferry_pixels::Rect;
 use wayferry_proto::{
     Arrival, CloseReason, ConnectionId, HostTime, Secret, SessionId, StreamId, Time, Transmit,
@@ -391,6 +391,32 @@ extern "C" fn type_text(now: f64) {
 #[unsafe(no_mangle)]
 extern "C" fn blur(now: f64) {
     act(now, |page| page.release(time(now)));
+}
+
+/// What the browser's clipboard has is pasted: text in UTF-8, or a picture, as PNG, if `picture` is 1; `is_new` is 1
+/// unless the browser was known to have it.
+#[unsafe(no_mangle)]
+extern "C" fn offer(now: f64, picture: u32, is_new: u32) {
+    viewing(|viewer, input, _| {
+        let bytes = Bytes::copy_from_slice(input);
+        let clip = if picture == 1 { Clip::Picture(bytes) } else { Clip::Text(bytes) };
+        viewer.act(time(now), |page| page.offer(clip, is_new == 1));
+    });
+}
+
+/// What a program has copied since: 0 nothing, 1 text in UTF-8, 2 a picture, as PNG; it is at [`out`].
+#[unsafe(no_mangle)]
+extern "C" fn poll_copied() -> u32 {
+    viewing(|viewer, _, out| {
+        let copied = viewer.page().poll_copied();
+        let kind = match copied {
+            None => 0,
+            Some(Clip::Text(_)) => 1,
+            Some(Clip::Picture(_)) => 2,
+        };
+        *out = copied.map(|(Clip::Text(bytes) | Clip::Picture(bytes))| bytes.to_vec()).unwrap_or_default();
+        kind
+    })
 }
 
 /// What the pointer looks like: 0 as it does by default, 1 it is not to be seen, 2 as a surface (its words, as

@@ -11,5 +11,6 @@
 pub mod drawing;
 #[cfg(target_arch = "wasm32")]
 mod export;
+mod pipes;
 pub mod sound;
 pub mod viewer;

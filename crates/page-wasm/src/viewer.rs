@@ -12,6 +12,7 @@ use wayferry_proto::{
     Transmit,
 };
 
+use crate::pipes::Pipes;
 use crate::sound::Sound;
 
 /// Bytes that may wait to be sent: an app side that does not read is given up.
@@ -76,6 +77,7 @@ pub struct Viewer {
     /// When the app side is to hear how sound fares.
     sound_due: Option<Time>,
     channels: BTreeMap<ConnectionId, (ChannelId, RemoteChannelId)>,
+    pipes: Pipes,
     notices: VecDeque<Notice>,
     role: Role,
     is_welcome: bool,
@@ -111,6 +113,7 @@ impl Viewer {
             sound: Sound::default(),
             sound_due: None,
             channels: BTreeMap::new(),
+            pipes: Pipes::default(),
             notices: VecDeque::new(),
             role,
             is_welcome: false,
@@ -146,12 +149,17 @@ impl Viewer {
     pub fn on_timeout(&mut self, now: Time) {
         self.session.on_timeout(now);
         self.page.on_timeout(now);
+        self.pipes.on_timeout(now, &mut self.session, &mut self.page);
         self.go_on(now);
     }
 
     /// When [`Self::on_timeout`] is to be called.
     pub fn next_timeout(&self) -> Option<Time> {
-        [self.session.next_timeout(), self.page.next_timeout(), self.sound_due].into_iter().flatten().min()
+        let page = self.page.next_timeout();
+        [self.session.next_timeout(), page, self.pipes.next_timeout(), self.sound_due]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Leaves the session.
@@ -219,8 +227,13 @@ impl Viewer {
             self.welcome();
         }
         self.say();
+        while let Some(transfer) = self.page.poll_transfer() {
+            self.pipes.begin(&mut self.session, &mut self.page, transfer);
+        }
+        self.pipes.go_on(&mut self.session);
         self.sound_due = self.sound.tell(now, &mut self.session);
         while let Some(ended) = self.page.poll_ended() {
+            self.pipes.on_gone(now, ended.connection);
             if let Some((channel, from)) = self.channels.remove(&ended.connection) {
                 self.session.finish(channel);
                 self.session.stop(from, STOP_ENDED);
@@ -254,8 +267,13 @@ impl Viewer {
     fn on_event(&mut self, now: Time, event: Event) {
         match event {
             Event::Opened { channel, header: Header::Wayland { connection } } => {
-                self.open(connection, channel)
+                self.open(now, connection, channel)
             }
+            Event::Opened { header: Header::Pipe { .. }, .. }
+            | Event::Data { header: Header::Pipe { .. }, .. }
+            | Event::Finished { header: Header::Pipe { .. }, .. }
+            | Event::Reset { header: Header::Pipe { .. }, .. }
+            | Event::Stopped { header: Header::Pipe { .. }, .. } => self.on_pipe(event),
             Event::Opened { header: Header::Sound, .. } => {}
             // Nothing else is a page's.
             Event::Opened { channel, .. } => self.session.stop(channel, STOP_UNKNOWN),
@@ -266,8 +284,8 @@ impl Viewer {
             Event::Datagram { bytes } => self.sound.on_datagram(now, &bytes),
             Event::Update { header, chunks } => self.page.on_update(now, &header, chunks),
             Event::Finished { header: Header::Wayland { connection }, .. }
-            | Event::Reset { header: Header::Wayland { connection }, .. } => self.close(connection),
-            Event::Stopped { header: Header::Events { connection }, .. } => self.close(connection),
+            | Event::Reset { header: Header::Wayland { connection }, .. } => self.close(now, connection),
+            Event::Stopped { header: Header::Events { connection }, .. } => self.close(now, connection),
             Event::Control(Control::Exit { .. }) => self.session.close(CloseReason::Done),
             Event::Closed { reason, by } => {
                 for (connection, _) in std::mem::take(&mut self.channels) {
@@ -285,10 +303,32 @@ impl Viewer {
         }
     }
 
-    fn open(&mut self, connection: ConnectionId, from: RemoteChannelId) {
+    fn on_pipe(&mut self, event: Event) {
+        let Self { session, page, pipes, .. } = self;
+        match event {
+            Event::Opened { channel, header: Header::Pipe { connection, pipe } } => {
+                pipes.on_opened(session, channel, (connection, pipe));
+            }
+            Event::Data { header: Header::Pipe { connection, pipe }, channel, bytes } => {
+                pipes.on_data(session, page, ((connection, pipe), channel), bytes);
+            }
+            Event::Finished { header: Header::Pipe { connection, pipe }, .. } => {
+                pipes.on_finished(session, page, (connection, pipe));
+            }
+            Event::Reset { header: Header::Pipe { connection, pipe }, code, .. } => {
+                pipes.on_reset(session, page, (connection, pipe), code);
+            }
+            Event::Stopped { header: Header::Pipe { connection, pipe }, .. } => {
+                pipes.on_stopped(session, (connection, pipe));
+            }
+            _ => {}
+        }
+    }
+
+    fn open(&mut self, now: Time, connection: ConnectionId, from: RemoteChannelId) {
         // Who is not let in is told of no program.
         self.welcome();
-        self.close(connection);
+        self.close(now, connection);
         if self.page.open(connection).is_err() {
             return self.session.stop(from, STOP_TOO_MANY);
         }
@@ -296,7 +336,8 @@ impl Viewer {
         self.channels.insert(connection, (channel, from));
     }
 
-    fn close(&mut self, connection: ConnectionId) {
+    fn close(&mut self, now: Time, connection: ConnectionId) {
+        self.pipes.on_gone(now, connection);
         self.page.close(connection);
         if let Some((channel, _)) = self.channels.remove(&connection) {
             self.session.finish(channel);

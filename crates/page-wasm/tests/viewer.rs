@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use wayferry_audio::{Codec, Packet, Position, datagram};
 use wayferry_message::snapshot::Snapshot;
 use wayferry_message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
-use wayferry_page::{Area, Page, Role};
+use wayferry_page::{Area, Clip, MAX_COPIED_TEXT, Page, Role};
 use wayferry_page_wasm::drawing::Drawing;
 use wayferry_page_wasm::viewer::{MAX_UNSENT, Notice, Over, Viewer};
 use wayferry_proto::{
@@ -369,4 +369,107 @@ proptest! {
             Drawing::of(viewer.page());
         }
     }
+}
+
+/// A display whose program has its window's focus and has selected a source, 26.
+fn copied() -> (Pair, wayferry_proto::ChannelId) {
+    let display = Viewer::new(Role::Control, SessionId([1; 16]), secret(), Time::ZERO, HostTime(0));
+    let mut pair = Pair::new(display, host());
+    let channel = pair.host.open(Header::Wayland { connection: PROGRAM });
+    let header = UpdateHeader {
+        connection: PROGRAM,
+        surface: SurfaceId(SURFACE.0),
+        seq: UpdateSeq(1),
+        size: (4, 2),
+        format: 1,
+        fresh: true,
+        covers: 0,
+        unit: None,
+    };
+    let chunk = vec![0, 11, 0, 1, 0, 0, 0, 3, 1, 0, 0, 255, 7];
+    pair.host.send_update(header, vec![chunk]).expect("it is small");
+    let bind = |global, interface: &str, id| ToDisplay::Bind {
+        global,
+        interface: interface.to_owned(),
+        version: 3,
+        id: WireId(id),
+    };
+    let ask = |object, opcode, args| ToDisplay::Request(Request { object: WireId(object), opcode, args });
+    let (new, object) = (|id| WireArg::NewId(WireId(id)), |id| WireArg::Object(WireId(id)));
+    let listens = [
+        bind(5, "wl_seat", 20),
+        bind(10, "wl_data_device_manager", 22),
+        ask(22, 1, vec![new(24), object(20)]),
+        ask(22, 0, vec![new(26)]),
+        ask(26, 0, vec![WireArg::Str(Some(b"text/plain".to_vec()))]),
+    ];
+    for message in window().into_iter().chain(listens) {
+        pair.host.send(channel, &message.encode()).expect("it is short");
+    }
+    pair.settle();
+    pair.viewer.act(Time::ZERO, |page| page.focus(Some((PROGRAM, SURFACE))));
+    let select = ask(24, 1, vec![object(26), WireArg::Uint(1)]);
+    pair.host.send(channel, &select.encode()).expect("it is short");
+    pair.settle();
+    (pair, channel)
+}
+
+/// A program writes through a pipe of the page's.
+fn write(pair: &mut Pair, pipe: u64, bytes: Vec<u8>) {
+    let channel = pair.host.open(Header::Pipe { connection: PROGRAM, pipe });
+    pair.host.write(channel, bytes.into());
+    pair.host.finish(channel);
+    pair.settle();
+}
+
+#[test]
+fn what_a_program_copies_comes_through_a_pipe_unless_it_is_too_much() {
+    let (mut pair, _) = copied();
+    write(&mut pair, 5, b"not asked for".to_vec());
+    assert_eq!(pair.viewer.page().poll_copied(), None);
+    write(&mut pair, 1, b"copied".to_vec());
+    assert_eq!(pair.viewer.page().poll_copied(), Some(Clip::Text(Bytes::from_static(b"copied"))));
+    for (length, is_taken) in [(MAX_COPIED_TEXT, true), (MAX_COPIED_TEXT + 1, false)] {
+        let (mut pair, _) = copied();
+        write(&mut pair, 1, vec![b'a'; length]);
+        assert_eq!(pair.viewer.page().poll_copied().is_some(), is_taken, "{length}");
+    }
+}
+
+#[test]
+fn what_a_program_writes_goes_to_the_one_that_pastes_no_faster_than_that_reads() {
+    let (mut pair, channel) = copied();
+    let bytes: Vec<u8> = (0..3_000_000u32).map(|at| at as u8 ^ (at >> 11) as u8).collect();
+    let args = vec![WireArg::Str(Some(b"text/plain".to_vec())), WireArg::Pipe(2)];
+    let receive = ToDisplay::Request(Request { object: WireId(1), opcode: 1, args });
+    pair.host.send(channel, &receive.encode()).expect("it is short");
+    pair.settle();
+    write(&mut pair, 3, bytes.clone());
+    let (mut came, mut finished) = (Vec::new(), false);
+    let mut is_first = true;
+    loop {
+        let heard = std::mem::take(&mut pair.heard);
+        let before = came.len();
+        for event in heard {
+            match event {
+                Event::Data { channel, header: Header::Pipe { pipe: 2, .. }, bytes } => {
+                    came.extend_from_slice(&bytes);
+                    pair.host.consumed(channel, bytes.len());
+                }
+                Event::Finished { header: Header::Pipe { pipe: 2, .. }, .. } => finished = true,
+                _ => {}
+            }
+        }
+        assert!(!std::mem::take(&mut is_first) || came.len() <= wayferry_proto::PIPE_WINDOW);
+        if finished || came.len() == before {
+            break;
+        }
+        // What was handed to the carrier has left.
+        pair.viewer.set_unsent(Time::ZERO, 0);
+        pair.settle();
+    }
+    assert!(finished && came == bytes, "{} of {}", came.len(), bytes.len());
+    // Another one of that number was not asked for.
+    write(&mut pair, 3, b"once more".to_vec());
+    assert!(!pair.heard.iter().any(|event| matches!(event, Event::Data { .. })));
 }

@@ -89,8 +89,25 @@ pub(crate) enum Ask {
         surface: WireId,
         change: Change,
     },
+    /// It is about the clipboard, which all programs have together.
+    Clip(Clipping),
     /// It was heard and changes nothing that is to be seen.
     Nothing,
+}
+
+/// What a program does with the clipboard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Clipping {
+    /// It listens with that.
+    Device(WireId),
+    /// What the source offers is the selection; or there is none.
+    Select(Option<WireId>),
+    /// A source cannot have what it was made for.
+    Refuse(WireId),
+    /// A source has ended.
+    Gone(WireId),
+    /// Bytes of that selection are to go through a pipe.
+    Receive { selection: u64, kind: Vec<u8>, pipe: u64 },
 }
 
 /// A popup, as its program asks for it.

@@ -5,6 +5,7 @@
 //! A program may do to its surfaces what it likes, so nothing is assumed of how they are put together. Invariants: ids
 //! only grow; a surface is in no surface that is inside it; devices are listed as long as they live.
 
+mod clipboard;
 mod globals;
 mod input;
 mod shell;
@@ -15,7 +16,7 @@ use std::rc::Rc;
 
 use wayferry_message::{MAX_UNIT_CHILDREN, MAX_UNIT_DEPTH, Request, WireArg, WireId};
 
-use crate::ask::Ask;
+use crate::ask::{Ask, Clipping};
 use crate::end::{End, wrong};
 use crate::objects::OBJECT_COST;
 use crate::share::{Lease, Share};
@@ -40,6 +41,10 @@ enum Object {
     Keyboard,
     Touch,
     CursorShape,
+    DataDevice,
+    Source,
+    /// Of which selection.
+    Offer(u64),
 }
 
 /// What is known of a surface.
@@ -67,6 +72,12 @@ pub(crate) struct Client {
     /// Those that have been told nothing.
     new_keyboards: Vec<WireId>,
     outputs: Vec<WireId>,
+    devices: Vec<WireId>,
+    sources: BTreeMap<WireId, clipboard::Kinds>,
+    /// How many live.
+    offers: usize,
+    /// What the next object of the page's is called.
+    next_made: WireId,
 }
 
 impl Client {
@@ -80,6 +91,10 @@ impl Client {
             keyboards: Vec::new(),
             new_keyboards: Vec::new(),
             outputs: Vec::new(),
+            devices: Vec::new(),
+            sources: BTreeMap::new(),
+            offers: 0,
+            next_made: WireId::FIRST_DISPLAY,
         }
     }
 
@@ -168,6 +183,9 @@ impl Client {
             Object::Decoration(surface) => self.ask_decoration(id, surface, opcode, args),
             Object::Pointer => self.ask_pointer(opcode, args)?,
             Object::CursorShape => self.ask_shape(opcode, args),
+            Object::DataDevice => self.ask_data_device(opcode, args),
+            Object::Source => self.ask_source(id, opcode, args)?,
+            Object::Offer(selection) => Self::ask_offer(selection, opcode, args),
             _ => None,
         };
         ask.ok_or_else(|| unknown(request))
@@ -207,6 +225,7 @@ impl Client {
             }
             (Global::Shell | Global::Decoration, ..) => self.ask_shell(opcode, args)?,
             (Global::Seat, ..) => self.ask_seat(version, opcode, args)?,
+            (Global::Clipboard, ..) => self.ask_clipboard(opcode, args)?,
             (Global::CursorShape, GET, [WireArg::NewId(id), WireArg::Object(_)]) => {
                 self.add(*id, Object::CursorShape)?;
                 Some(Ask::Nothing)
@@ -222,6 +241,8 @@ impl Client {
         self.keyboards.retain(|keyboard| *keyboard != id);
         self.new_keyboards.retain(|keyboard| *keyboard != id);
         self.outputs.retain(|output| *output != id);
+        self.devices.retain(|device| *device != id);
+        self.sources.remove(&id);
         let after = match object {
             Object::Surface => {
                 self.orphan(id);
@@ -240,6 +261,12 @@ impl Client {
             Object::Toplevel(surface) | Object::Popup(surface) => Ask::LeaveScreen(surface),
             Object::Viewport(surface) => Ask::Uncrop(surface),
             Object::FractionalScale => Ask::Unscale(id),
+            Object::Source => Ask::Clip(Clipping::Gone(id)),
+            Object::Offer(_) => {
+                self.offers -= 1;
+                // The page made it, so the program does not wait to hear that.
+                return Ask::Nothing;
+            }
             _ => Ask::Nothing,
         };
         Ask::End { object: id, after: Box::new(after) }
@@ -291,9 +318,10 @@ impl Client {
 /// The request that ends an object of this kind.
 fn destructor(object: Object) -> Option<u16> {
     Some(match object {
-        Object::Global(Global::Compositor, _) => return None,
+        Object::Global(Global::Compositor | Global::Clipboard, _) => return None,
         Object::Global(Global::Seat, _) => 3,
-        Object::Pointer => 1,
+        Object::Pointer | Object::Source => 1,
+        Object::DataDevice | Object::Offer(_) => 2,
         _ => 0,
     })
 }

@@ -9,7 +9,7 @@ use wayferry_message::{MAX_UNIT_DEPTH, ToApp, UnitContent, WireArg, WireId};
 use wayferry_proto::Time;
 
 use crate::area::Area;
-use crate::ask::{Ask, Commit, Pointing};
+use crate::ask::{Ask, Clipping, Commit, Pointing};
 use crate::client::Client;
 use crate::end::End;
 use crate::place::Place;
@@ -29,11 +29,22 @@ pub(crate) struct Control {
     active: Option<WireId>,
     /// What the pointer looks like inside.
     pub(crate) pointing: Pointing,
+    /// What it has done with the clipboard that the seat has not been told.
+    pub(crate) clippings: Vec<Clipping>,
+    /// The number of the next pipe that the page makes.
+    next_pipe: u64,
 }
 
 impl Control {
     pub(crate) fn new(objects: Rc<Share>, area: Area) -> Self {
-        Self { client: Client::new(objects), area, active: None, pointing: Pointing::Default }
+        Self {
+            client: Client::new(objects),
+            area,
+            active: None,
+            pointing: Pointing::Default,
+            clippings: Vec::new(),
+            next_pipe: 1,
+        }
     }
 }
 
@@ -50,6 +61,22 @@ impl Program {
             Reader::View(_) => None,
             Reader::Control(control) => Some(control),
         }
+    }
+
+    /// The number of a new pipe of the page's, which are odd.
+    pub(crate) fn next_pipe(&mut self) -> u64 {
+        let Some(control) = self.control_mut() else { return 1 };
+        control.next_pipe += 2;
+        control.next_pipe - 2
+    }
+
+    /// A new offer of that selection, if there may be one more.
+    pub(crate) fn make_offer(&mut self, selection: u64) -> Option<WireId> {
+        let made = self.control_mut()?.client.make_offer(selection);
+        made.unwrap_or_else(|end| {
+            self.settle(Err(end));
+            None
+        })
     }
 
     fn area(&self) -> Area {
@@ -70,6 +97,11 @@ impl Program {
             Ask::Point(pointing) => {
                 if let Some(control) = self.control_mut() {
                     control.pointing = pointing;
+                }
+            }
+            Ask::Clip(clipping) => {
+                if let Some(control) = self.control_mut() {
+                    control.clippings.push(clipping);
                 }
             }
             Ask::Scale(object) => {

@@ -12,6 +12,7 @@ use wayferry_proto::{ConnectionId, Time};
 use crate::area::Area;
 use crate::ask::Pointing;
 use crate::client;
+use crate::clipboard::{Clip, Pipe, Transfer};
 use crate::desk;
 use crate::hit::Point;
 use crate::keyboard::Pressed;
@@ -120,6 +121,28 @@ impl Page {
     /// The script hears of no keys or buttons any more: all that are down go up.
     pub fn release(&mut self, now: Time) {
         self.act(|seat, programs| seat.release(now, programs));
+    }
+
+    /// The user pastes what the browser has: programs get it from now on. Where it is not new, as the browser was known
+    /// to have it, it does not take the place of what a program has selected since. More than
+    /// [`MAX_COPIED_TEXT`](crate::MAX_COPIED_TEXT) or [`MAX_COPIED_PICTURE`](crate::MAX_COPIED_PICTURE) is not taken.
+    pub fn offer(&mut self, clip: Clip, is_new: bool) {
+        self.act(|seat, programs| seat.clipboard.offer(programs, clip, is_new));
+    }
+
+    /// What is to be done with pipes next.
+    pub fn poll_transfer(&mut self) -> Option<Transfer> {
+        self.seat.as_mut()?.clipboard.poll_transfer()
+    }
+
+    /// What was to be collected has come to its end; nothing if that was none, or it was too much.
+    pub fn on_collected(&mut self, from: Pipe, bytes: Option<Bytes>) {
+        self.act(|seat, _| seat.clipboard.collected(from, bytes));
+    }
+
+    /// What a program has copied, for the browser to have; each once, and only the latest.
+    pub fn poll_copied(&mut self) -> Option<Clip> {
+        self.seat.as_mut()?.clipboard.poll_copied()
     }
 
     /// What the pointer looks like.

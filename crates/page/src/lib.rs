@@ -3,7 +3,8 @@
 //! A page has no compositor. [`Page`] takes what the session brings of each program, messages and updates, gives what
 //! is to be answered, and keeps the windows: which surfaces are in them, where, how large, and their pixels. As a
 //! viewer it has no seat, and is told nothing but what a view is told. As a display it is a small compositor: windows
-//! fill its [`Area`], and it tells programs of the pointer and the keyboard that a script has. It paints nothing
+//! fill its [`Area`], and it tells programs of the pointer, the keyboard and the clipboard that a script
+//! has. It paints nothing
 //! itself, knows no session and no clock, and shows no videos.
 //!
 //! Invariant: any input of the app side ends at most the program that it is about, and all programs together take no
@@ -12,6 +13,7 @@
 mod area;
 mod ask;
 mod client;
+mod clipboard;
 mod control;
 mod desk;
 mod end;
@@ -40,6 +42,7 @@ mod updates;
 mod windows;
 
 pub use area::Area;
+pub use clipboard::{Clip, MAX_COPIED_PICTURE, MAX_COPIED_TEXT, Pipe, Transfer};
 pub use end::End;
 pub use keymap::Level;
 pub use page::{Cursor, Ended, MAX_PROGRAMS, Page};

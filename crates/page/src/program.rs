@@ -212,7 +212,7 @@ impl Program {
             Ask::Destroy(surface) => self.updates.destroy(*surface),
             _ => {}
         }
-        self.is_stale |= !matches!(ask, Ask::Create(_) | Ask::Nothing);
+        self.is_stale |= !matches!(ask, Ask::Create(_) | Ask::Clip(_) | Ask::Nothing);
         self.has_moved = true;
         match matches!(self.reader, Reader::Control(_)) {
             true => self.carry_out_and_answer(ask),

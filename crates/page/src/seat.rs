@@ -1,4 +1,5 @@
-//! The seat of a page that is a display: one pointer, one keyboard, and the window that the user works in.
+//! The seat of a page that is a display: one pointer, one keyboard, one clipboard, and the window that the user works
+//! in.
 //!
 //! Decides who has which; the devices tell. Invariant: the keyboard is with the window that the user works in, or with
 //! the newest popup of its program that has asked for it.
@@ -8,6 +9,7 @@ use std::collections::BTreeMap;
 use wayferry_message::WireId;
 use wayferry_proto::{ConnectionId, Time};
 
+use crate::clipboard::Clipboard;
 use crate::keyboard::Keyboard;
 use crate::pointer::Pointer;
 use crate::program::Program;
@@ -17,13 +19,19 @@ use crate::program::Program;
 pub(crate) struct Seat {
     pub(crate) keyboard: Keyboard,
     pub(crate) pointer: Pointer,
+    pub(crate) clipboard: Clipboard,
     /// The window that the user works in.
     window: Option<(ConnectionId, WireId)>,
 }
 
 impl Seat {
     pub(crate) fn new() -> Self {
-        Self { keyboard: Keyboard::new(), pointer: Pointer::default(), window: None }
+        Self {
+            keyboard: Keyboard::new(),
+            pointer: Pointer::default(),
+            clipboard: Clipboard::default(),
+            window: None,
+        }
     }
 
     /// The user works in another window, or in none.
@@ -54,6 +62,7 @@ impl Seat {
         if std::mem::take(&mut program.has_moved) {
             self.look(programs);
         }
+        self.clipboard.meet(programs, connection);
     }
 
     /// Looks again who has the keyboard and the pointer.
@@ -64,6 +73,8 @@ impl Seat {
             windows.toplevel(surface)?;
             Some((connection, windows.grab().or_else(|| is_shown(surface))?))
         });
+        // What is selected is told before the keyboard comes.
+        self.clipboard.enter(programs, target.map(|(connection, _)| connection));
         self.keyboard.focus(programs, target);
         self.pointer.look(programs);
     }
@@ -89,6 +100,7 @@ impl Seat {
         self.window = self.window.filter(|(window, _)| *window != connection);
         self.keyboard.forget(connection);
         self.pointer.forget(connection);
+        self.clipboard.forget(connection);
     }
 
     /// Everything that is down goes up.

@@ -179,7 +179,7 @@ impl Windows {
                 self.toplevels.entry(surface).and_modify(|window| window.app_id = app_id);
             }
             Ask::Change { surface, change } => self.change(surface, change),
-            Ask::Nothing | Ask::Point(_) | Ask::Decorate { .. } | Ask::Answer(_) => {}
+            Ask::Nothing | Ask::Clip(_) | Ask::Point(_) | Ask::Decorate { .. } | Ask::Answer(_) => {}
         }
     }
 

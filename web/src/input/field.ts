@@ -5,28 +5,34 @@
  * characters. Invariant: it holds nothing but {@link FILLING} between two of its events.
  */
 
+import type { Pasted } from "../clipboard.js";
 import type { Input } from "../talk.js";
 import type { Keyboard } from "./keyboard.js";
+
+/** What the field asks of the page. */
+export interface Wishes {
+  /** The user asks for the page's own controls. */
+  exit(): void;
+  /** The key that comes next makes the browser paste. */
+  pastes(): void;
+  /** It does, or does so by itself. */
+  pasted(pasted: Pasted): void;
+}
 
 /** See the module. */
 export class Field {
   readonly #area: HTMLTextAreaElement;
   readonly #keyboard: Keyboard;
   readonly #tell: (input: Input) => void;
-  readonly #onExit: () => void;
+  readonly #wishes: Wishes;
 
-  /** `onExit` is called when the user asks for the page's own controls. */
-  constructor(
-    area: HTMLTextAreaElement,
-    keyboard: Keyboard,
-    tell: (input: Input) => void,
-    onExit: () => void,
-  ) {
-    [this.#area, this.#keyboard, this.#tell, this.#onExit] = [area, keyboard, tell, onExit];
+  constructor(area: HTMLTextAreaElement, keyboard: Keyboard, tell: (input: Input) => void, wishes: Wishes) {
+    [this.#area, this.#keyboard, this.#tell, this.#wishes] = [area, keyboard, tell, wishes];
     area.value = FILLING;
     area.addEventListener("keydown", (event) => this.#down(event));
     area.addEventListener("keyup", (event) => this.#up(event));
     area.addEventListener("beforeinput", (event) => this.#beforeInput(event));
+    area.addEventListener("paste", (event) => this.#paste(event));
     area.addEventListener("compositionstart", () => this.#compose(true));
     area.addEventListener("compositionend", (event) => this.#composed(event));
     area.addEventListener("input", () => this.#empty());
@@ -55,12 +61,17 @@ export class Field {
   }
 
   #down(event: KeyboardEvent): void {
+    const pastes = this.#keyboard.pastes(event);
+    if (pastes) {
+      this.#wishes.pastes();
+    }
     const outcome = this.#keyboard.down(event);
-    if (outcome !== "left") {
+    // The browser says what it would paste only where it may.
+    if (outcome !== "left" && !pastes) {
       event.preventDefault();
     }
     if (outcome === "exit") {
-      this.#onExit();
+      this.#wishes.exit();
     }
   }
 
@@ -68,6 +79,13 @@ export class Field {
     this.#keyboard.up(event);
     // Alt alone would open a browser's menu.
     event.preventDefault();
+  }
+
+  #paste(event: ClipboardEvent): void {
+    event.preventDefault();
+    if (event.clipboardData !== null) {
+      this.#wishes.pasted(event.clipboardData);
+    }
   }
 
   #beforeInput(event: InputEvent): void {

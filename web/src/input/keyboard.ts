@@ -81,6 +81,17 @@ export class Keyboard {
     return "told";
   }
 
+  /** Whether a key that goes down makes the browser paste. */
+  pastes(event: KeyEvent): boolean {
+    const isOn = (name: string) => event.getModifierState(name);
+    const [on, off] = this.#system === "mac" ? ["Meta", "Control"] : ["Control", "Meta"];
+    const isShortcut = isOn(on) && !isOn(off) && !isOn("Alt") && !isOn("AltGraph");
+    // Where letters are not Latin, the place decides.
+    const isLatin = /^[a-z]$/i.test(event.key);
+    const isV = isLatin ? event.key.toLowerCase() === "v" : event.code === "KeyV";
+    return isShortcut && isV && !event.repeat && !isComposed(event);
+  }
+
   up(event: KeyEvent): void {
     const code = evdev(placeOf(event));
     if (code === undefined) {

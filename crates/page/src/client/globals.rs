@@ -19,10 +19,12 @@ pub(crate) enum Global {
     FractionalScale,
     Decoration,
     CursorShape,
+    /// `wl_data_device_manager`.
+    Clipboard,
 }
 
 impl Global {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Compositor,
         Self::Subcompositor,
         Self::Shell,
@@ -32,6 +34,7 @@ impl Global {
         Self::FractionalScale,
         Self::Decoration,
         Self::CursorShape,
+        Self::Clipboard,
     ];
 
     /// The global of a name and an interface.
@@ -55,6 +58,7 @@ impl Global {
             Self::FractionalScale => "wp_fractional_scale_manager_v1",
             Self::Decoration => "zxdg_decoration_manager_v1",
             Self::CursorShape => "wp_cursor_shape_manager_v1",
+            Self::Clipboard => "wl_data_device_manager",
         }
     }
 
@@ -64,7 +68,8 @@ impl Global {
             // 5 has `wl_surface.offset`, and 6 the scale, which the app side tells.
             Self::Compositor | Self::Output => 4,
             // 4 has bounds, and 5 what a window manager can do, which the app side tells.
-            Self::Shell => 3,
+            // Some programs want the actions of 3, although nothing is dragged.
+            Self::Shell | Self::Clipboard => 3,
             // 9 says which way a wheel turned beside the way that it scrolls.
             Self::Seat => 8,
             _ => 1,

@@ -13,8 +13,8 @@ use wayferry_proto::Time;
 use view::*;
 
 const SEAT: WireId = WireId(12);
-const POINTER: WireId = WireId(22);
-const KEYBOARD: WireId = WireId(24);
+const POINTER: WireId = WireId(24);
+const KEYBOARD: WireId = WireId(26);
 /// Two windows.
 const WINDOWS: [u64; 2] = [30, 40];
 
