@@ -161,7 +161,7 @@ fn a_tone_of_the_session_is_heard_in_chromium_once_its_user_has_clicked() {
         let home = Home::new();
         let mut chromium = Chromium::open(&home, &format!("{origin}/#{role}{ticket}"));
         until("a session with sound", || (!chromium.evaluate(BUTTON)["hidden"].as_bool()?).then_some(()));
-        assert_eq!(chromium.evaluate(BUTTON)["pressed"], json!("false"), "nobody has clicked yet");
+        assert_eq!(chromium.evaluate(BUTTON)["pressed"], json!("false"), "the user has not clicked yet");
         chromium.evaluate(LISTEN);
         chromium.click(300.0, 300.0);
         until("the sound to be on", || (chromium.evaluate(BUTTON)["pressed"] == json!("true")).then_some(()));

@@ -61,7 +61,8 @@ fn what_cannot_be_shared_says_so() {
     let sway = Sway::start();
     let session = Session::start(&sway);
     let file = session.home().write("page-file", "no directory").display().to_string();
-    for (words, code) in [(["--page-files", &file, ":nobody"], 74), (["--page-files", ".", ":nobody"], 82)] {
+    for (words, code) in [(["--page-files", &file, ":missing"], 74), (["--page-files", ".", ":missing"], 82)]
+    {
         let mut share = manage(&session, &[&["share"], &words[..]].concat()).start();
         assert_eq!(share.ended().code(), Some(code), "{}", share.stderr());
         assert_eq!(share.stdout(), "");
@@ -254,7 +255,7 @@ fn regression_a_link_is_good_when_its_page_is_served_no_more() {
     link.share.terminate();
     link.share.ended();
     let told = link.share.stderr();
-    assert!(told.contains("link 1 lets nobody more in"), "{told}");
+    assert!(told.contains("link 1 lets no more guests in"), "{told}");
     refused(link.open(&looking, Capabilities::VIEW), "a link whose page is served no more");
     assert_eq!(links(&session), ["1: view, 0 left, 1 there"]);
     viewer.leave();

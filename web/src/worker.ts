@@ -128,7 +128,7 @@ class Running {
   input(input: Input): void {
     this.#viewer.input(input);
     if (input.kind === "leave") {
-      // Nobody's cursor is shown there.
+      // No program's cursor is shown there.
       this.#draw();
     }
     this.#soon();

@@ -238,7 +238,7 @@ class EarlierError {
 }
 
 test.each([LaterError, EarlierError])(
-  "a stream is given up with a code by whatever a browser has",
+  "a stream is given up with a code by the constructor that a browser has",
   async (kind) => {
     vi.stubGlobal("WebTransportError", kind);
     try {

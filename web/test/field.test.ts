@@ -89,7 +89,7 @@ test("on-screen keyboards write text, and press a few keys", () => {
   expect([field.toggleKeyboard(), area.inputMode]).toEqual([false, "none"]);
 });
 
-test("whatever is typed comes as a key or as text, never as both", () => {
+test("what is typed comes as a key or as text, never as both", () => {
   // A browser in few words: a key that is not kept from it writes, joins or begins to compose.
   for (let seed = 0; seed < 100; seed += 1) {
     const pick = random(seed);
@@ -145,7 +145,7 @@ test("what is pasted is told before the key that pastes, and the key once", () =
   }
 });
 
-test("nothing is lost, doubled or reordered, whatever the browser says of what it pastes", () => {
+test("nothing is lost, doubled or reordered, with any answer of the browser to a paste", () => {
   for (let seed = 0; seed < 200; seed += 1) {
     const pick = random(seed);
     const { area, viewer, timers } = begin();

@@ -120,7 +120,7 @@ test("dead keys and input methods are the browser's", () => {
   expect(keyboard.down(key("", "Unidentified"))).toBe("left");
 });
 
-test("what Option writes on a Mac is a level of the key, whatever it is", () => {
+test("what Option writes on a Mac is a level of the key, in ASCII, too", () => {
   const { viewer, keyboard } = begin("mac");
   keyboard.down(key("AltLeft", "Alt", "Alt"));
   // Of a German keyboard, and of a French one.
@@ -155,7 +155,7 @@ test("a shortcut is none of a dead key's", () => {
   expect(other.viewer.takeKeys()).toBe("+41 +46=c@0");
 });
 
-test("modifiers are told when they change, whoever says so", () => {
+test("modifiers are told when they change, by keys and by the pointer", () => {
   const { viewer, keyboard } = begin();
   // Control went down elsewhere.
   keyboard.down(key("KeyC", "c", "Control"));
@@ -191,7 +191,7 @@ test("Control, Alt and Escape release all and leave", () => {
   expect(viewer.takeKeys()).toBe("+29 +56 blur");
 });
 
-test("whatever a browser says, each press is followed by one release", () => {
+test("with any events of a browser, each press is followed by one release", () => {
   const places: readonly (readonly [string, string])[] = [
     ["KeyA", "a"],
     ["KeyE", "é"],

@@ -55,7 +55,7 @@ test("a button that went down elsewhere is none of the windows'", () => {
   expect(viewer.take()).toBe("blur 1:10,30 +110");
 });
 
-test("steps of a wheel are 120 each, in whatever a browser counts", () => {
+test("steps of a wheel are 120 each, in each unit of browsers", () => {
   const { viewer, timers, wheel } = begin();
   wheel(100, 0, -120);
   wheel(-3, 1);
@@ -102,7 +102,7 @@ test("two fingers scroll, and click nowhere", () => {
   expect(viewer.take()).toBe("wheel(0,0,0,0)");
 });
 
-test("whatever pointers do, each press is followed by one release", () => {
+test("with any events of pointers, each press is followed by one release", () => {
   const kinds = ["down", "move", "move", "up", "cancel", "leave", "rawupdate"];
   for (let seed = 0; seed < 300; seed += 1) {
     const pick = random(seed);

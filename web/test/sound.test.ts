@@ -234,7 +234,7 @@ class FakeContext extends EventTarget {
   readonly audioWorklet = {
     addModule: async () => {
       if (!FakeContext.isServed) {
-        throw new DOMException("nobody answers", "AbortError");
+        throw new DOMException("no answer", "AbortError");
       }
     },
   };
@@ -328,7 +328,7 @@ test("sound begins with the first key or click that the browser takes, and the b
   expect([button.pressed, told()]).toEqual(["true", "on latency"]);
 });
 
-test("while the browser does not play, nobody listens", async () => {
+test("while the browser does not play, the page does not listen", async () => {
   FakeContext.allows = true;
   const it = sound();
   it.offer(true);
@@ -355,7 +355,7 @@ test("another worker is told as the one before, and a session without sound has 
   expect([button.pressed, told()]).toEqual(["true", "on latency"]);
 });
 
-test("regression: what plays was fetched with the first click, when nobody may serve the page any more", async () => {
+test("regression: what plays was fetched with the first click, when the page may be served no more", async () => {
   const it = sound();
   it.offer(true);
   await settle();
@@ -364,7 +364,7 @@ test("regression: what plays was fetched with the first click, when nobody may s
   expect([button.hidden, button.pressed, told(), said]).toEqual([false, "true", "on latency", []]);
 });
 
-test("regression: what could not be fetched was not tried again, and nobody was told", async () => {
+test("regression: what could not be fetched was not tried again, and the user was not told", async () => {
   [FakeContext.allows, FakeContext.isServed] = [true, false];
   const it = sound();
   it.offer(true);

@@ -99,7 +99,9 @@ fn parting(link: &NewLink, which: &Which, closed: bool) -> String {
     let NewLink { id, .. } = link;
     match closed {
         true => {
-            format!("the page is served no more, and link {id} lets nobody more in; who came by it may stay")
+            format!(
+                "the page is served no more, and link {id} lets no more guests in; who came by it may stay"
+            )
         }
         false => format!(
             "the page is served no more, but the session was not told: link {id} may be good still. Do not open it \
@@ -176,7 +178,7 @@ fn meaning(link: &NewLink, which: &Which) -> String {
     };
     let within = span(*seconds);
     let revoking = revoking(link, which);
-    format!("link {id}: {who}, within {within}; `{revoking}` ends that, and Ctrl-C lets nobody more in")
+    format!("link {id}: {who}, within {within}; `{revoking}` ends that, and Ctrl-C lets no more guests in")
 }
 
 /// Has the desk's browser open the link, by an address that is good once: others can see its command line.
@@ -223,7 +225,7 @@ mod tests {
         assert_eq!(
             meaning(&link(true, "x"), &Which::Here(None)),
             "link 3: who opens it first has the session, within 10 min; `wayferry share --revoke 3` ends that, \
-             and Ctrl-C lets nobody more in"
+             and Ctrl-C lets no more guests in"
         );
         let there = "user@host:foot".parse().expect("a session");
         let told = meaning(&link(false, "x"), &there);
@@ -235,7 +237,7 @@ mod tests {
     fn what_becomes_of_a_link_at_the_end_is_said() {
         let there = "user@host:foot".parse().expect("a session");
         let told = parting(&link(false, "x"), &there, true);
-        assert!(told.contains("link 3 lets nobody more in"), "{told}");
+        assert!(told.contains("link 3 lets no more guests in"), "{told}");
         let told = parting(&link(false, "x"), &there, false);
         assert!(
             told.contains("Do not open it again") && told.contains("--revoke 3 user@host:foot`"),

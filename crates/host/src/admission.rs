@@ -398,9 +398,9 @@ fn digest(secret: &Secret) -> Digest {
 
 /// Why no other viewer is let in.
 pub const FULL: &str = "8 viewers already (limit)";
-/// Why there is no link.
 /// Origins of links and tickets that are over, of which pages may still come, to be refused in words.
 const MAX_FORMER: usize = 16;
+/// Why there is no link.
 const NO_PORT: &str = "the session has no UDP port";
 /// Nothing answers at port 0: the display comes on the stream.
 const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);

@@ -285,7 +285,7 @@ fn sound_is_asked_for_while_the_page_listens_and_comes_on_streams_and_in_datagra
     };
     let mut pair = Pair::new(viewer(), sounding_host(Capabilities::SHARED_SOUND));
     assert!(pair.viewer.may_sound());
-    assert_eq!(listens(&mut pair), [0; 0], "nobody listens yet");
+    assert_eq!(listens(&mut pair), [0; 0], "the page does not listen yet");
     let packet = |sequence: u32| Packet {
         track: 1,
         sequence,

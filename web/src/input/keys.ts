@@ -1,7 +1,7 @@
 /**
  * The keys of a PC: from the names that browsers have for their places to the numbers of Linux (evdev).
  *
- * A name stands for a place on the keyboard, whatever is printed there. Invariant: numbers are at most 247, the last
+ * A name stands for a place on the keyboard, not for what is printed there. Invariant: numbers are at most 247, the last
  * that Wayland's keymaps have.
  */
 

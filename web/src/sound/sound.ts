@@ -2,8 +2,8 @@
  * The page's sound: a button, and the browser's way to play.
  *
  * Browsers let a page play once its user has done something there, so sound begins with the first click or key; who
- * has turned it off is asked again by nothing. What plays is loaded before, as soon as there is sound: whoever serves
- * the page may have gone by the first click. Invariant: the worker listens exactly while the browser plays.
+ * has turned it off is asked again by nothing. What plays is loaded before, as soon as there is sound: the server
+ * of the page may have gone by the first click. Invariant: the worker listens exactly while the browser plays.
  */
 
 import type { Order } from "../talk.js";

@@ -1,7 +1,7 @@
 /**
  * What a loudspeaker holds: it plays what it was given, and asks for more.
  *
- * Invariant: one question is under way at most, so nothing piles up where nobody answers; it holds {@link MOST} frames.
+ * Invariant: one question is under way at most, so nothing piles up where no answer comes; it holds {@link MOST} frames.
  */
 
 /** How it is. All are frames. */

@@ -2,8 +2,8 @@
 //!
 //! A listener speaks HTTP/3 only while pages of some origin may come. Which of them is let in is decided by what it
 //! shows to the session; an origin alone opens nothing. A browser pins a certificate only if that is valid for at most
-//! two weeks, so pages are shown one of their own. Invariant: before the first
-//! certificate, nothing of this answers anybody.
+//! two weeks, so pages are shown one of their own. Invariant: before the first certificate, nothing of this answers
+//! anybody.
 
 use std::fmt;
 use std::str::FromStr;

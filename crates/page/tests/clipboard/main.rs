@@ -227,7 +227,7 @@ fn a_paste_that_says_nothing_new_does_not_take_the_selection_from_a_program() {
     ask(&mut page, PROGRAM, copied, 1, Vec::new());
     page.offer(text("known"), false);
     programs.listen(&mut page);
-    assert_eq!(programs.of(PROGRAM).selected().expect("an offer"), &TEXT, "nobody else has anything");
+    assert_eq!(programs.of(PROGRAM).selected().expect("an offer"), &TEXT, "no other program has anything");
     page.offer(Clip::Text(vec![b'a'; MAX_COPIED_TEXT + 1].into()), true);
     let offer = programs.of(PROGRAM).selection.expect("something is selected");
     receive(&mut page, PROGRAM, offer, "text/plain", 2);
@@ -316,7 +316,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Owner {
-    Nobody,
+    Free,
     Program(ConnectionId, WireId),
     Browser(&'static str),
 }
@@ -335,7 +335,7 @@ fn who(is_other: bool) -> ConnectionId {
 impl Model {
     fn select(&mut self, program: ConnectionId, source: Option<WireId>) {
         if self.focus == Some(program) {
-            self.owner = source.map_or(Owner::Nobody, |source| Owner::Program(program, source));
+            self.owner = source.map_or(Owner::Free, |source| Owner::Program(program, source));
         }
     }
 
@@ -368,7 +368,7 @@ impl Model {
                 programs.of(who(of)).sends.retain(|(other, ..)| *other != source);
                 ask(page, who(of), source, 1, Vec::new());
                 if self.owner == Owner::Program(who(of), source) {
-                    self.owner = Owner::Nobody;
+                    self.owner = Owner::Free;
                 }
             }
             Step::Offer(which, is_new) => {
@@ -388,7 +388,7 @@ impl Model {
             }
             Step::Leave(of) => {
                 if matches!(self.owner, Owner::Program(owner, _) if owner == who(of)) {
-                    self.owner = Owner::Nobody;
+                    self.owner = Owner::Free;
                 }
                 self.focus = self.focus.filter(|focus| *focus != who(of));
                 programs.0.remove(&who(of));
@@ -436,7 +436,7 @@ impl Model {
     /// The program that has the keyboard knows what is selected, and each that has lost that was told.
     fn check(&self, programs: &mut Programs) {
         let expected = match &self.owner {
-            Owner::Nobody => None,
+            Owner::Free => None,
             Owner::Browser(_) => Some(TEXT.map(str::to_owned).to_vec()),
             Owner::Program(owner, source) => Some(programs.of(*owner).sources[source].0.clone()),
         };
@@ -456,7 +456,7 @@ proptest! {
     #[test]
     fn the_selection_is_whose_the_model_says(steps in proptest::collection::vec(step(), 1..80)) {
         let (mut page, mut programs) = (display(), Programs::default());
-        let mut model = Model { owner: Owner::Nobody, focus: None, pipe: 0 };
+        let mut model = Model { owner: Owner::Free, focus: None, pipe: 0 };
         for step in &steps {
             model.take(&mut page, &mut programs, step);
             programs.listen(&mut page);

@@ -583,7 +583,7 @@ mod tests {
         assert!(admit(&mut secrets, &shown(None, 1), Time::ZERO).is_some(), "it comes again");
         let revoked = secrets.revoke_links(Some(view), Time::ZERO);
         assert_eq!(revoked, Revoked { any: true, active: false, gone: vec![] });
-        assert!(!secrets.revoke_links(Some(view), Time::ZERO).any, "nobody is remembered who came by it");
+        assert!(!secrets.revoke_links(Some(view), Time::ZERO).any, "no guest of it is remembered");
 
         assert!(admit(&mut secrets, &page(control, 200, Role::Active), Time::ZERO).is_some());
         let stay = secrets.stay().expect("it is here");
