@@ -17,7 +17,7 @@ use wayferry_proto::{
 
 use crate::drawing::{Drawing, whole};
 use crate::sound::Ask;
-use crate::viewer::{Notice, Over, Viewer};
+use crate::viewer::{Notice, Over, Ticket, Viewer};
 
 #[derive(Default)]
 struct State {
@@ -82,21 +82,29 @@ extern "C" fn number(index: usize) -> u32 {
     with(|state| state.numbers.get(index).copied().unwrap_or_default())
 }
 
-/// Begins a session, in the place of the one before: 16 bytes of its id and 32 of the secret, as a ticket has them; as
-/// a viewer, or as its display if `control` is 1. Gives 1 if they are that long.
+/// Begins a session, in the place of the one before: 16 bytes of its id and 32 of the secret, as a ticket has them, and
+/// 32 random ones; as a viewer, or as its display if `control` is 1. Gives 1 if they are that long.
 #[unsafe(no_mangle)]
 extern "C" fn begin(now: f64, control: u32) -> u32 {
     with(|state| {
-        let Ok(ticket): Result<[u8; 48], _> = state.input[..].try_into() else { return 0 };
-        let (mut id, mut secret) = ([0; 16], [0; 32]);
-        id.copy_from_slice(&ticket[..16]);
-        secret.copy_from_slice(&ticket[16..]);
+        let Some((id, secrets)) = state.input.split_first_chunk() else { return 0 };
+        let &[secret, incarnation] = secrets.as_chunks().0 else { return 0 };
+        let ticket = Ticket {
+            session: SessionId(*id),
+            secret: Secret::from(secret),
+            incarnation: Secret::from(incarnation),
+        };
         state.input.fill(0);
         let role = if control == 1 { Role::Control } else { Role::View };
-        let viewer = Viewer::new(role, SessionId(id), Secret::from(secret), time(now), HostTime(0));
-        state.viewer = Some(viewer);
+        state.viewer = Some(Viewer::new(role, ticket, time(now), HostTime(0)));
         1
     })
+}
+
+/// Goes on over another carrier, on which nothing was said.
+#[unsafe(no_mangle)]
+extern "C" fn resume(now: f64) {
+    viewing(|viewer, _, _| viewer.resume(time(now)));
 }
 
 /// Bytes of a stream have come, the next in order from that place on.
@@ -207,9 +215,11 @@ extern "C" fn poll_transmit(now: f64) -> u32 {
     })
 }
 
-/// What has happened: 0 nothing, 1 the page is let in, 2 a program is not shown any more (why is at [`out`]), and it is
-/// over: 10 it is done, 11 the ticket is not good, 12 there are too many viewers, 13 another build, 14 the link was
-/// lost, 15 a rule was broken, 16 another display has taken the session, 17 its link was taken back.
+/// What has happened: 0 nothing, 1 the page is let in, 2 a program is not shown any more (why is at [`out`]), 3 the link
+/// is lost and there may be another ([`resume`]), 4 the session goes on over that, 5 the same, but all is told anew; and
+/// it is over: 10 it is done, 11 the ticket is not good, 12 there are too many viewers, 13 another build, 14 the link
+/// was lost, 15 a rule was broken, 16 another display has taken the session, 17 its link was taken back, 18 the session
+/// goes on without the page that came again.
 #[unsafe(no_mangle)]
 extern "C" fn poll_notice() -> u32 {
     viewing(|viewer, _, out| {
@@ -221,6 +231,9 @@ extern "C" fn poll_notice() -> u32 {
                 out.extend_from_slice(why.as_bytes());
                 2
             }
+            Some(Notice::Away) => 3,
+            Some(Notice::Back) => 4,
+            Some(Notice::Anew) => 5,
             Some(Notice::Over(over)) => match over {
                 Over::Done => 10,
                 Over::Refused => 11,
@@ -230,6 +243,7 @@ extern "C" fn poll_notice() -> u32 {
                 Over::Broken => 15,
                 Over::Taken => 16,
                 Over::Revoked => 17,
+                Over::Forgotten => 18,
             },
         }
     })
@@ -323,19 +337,19 @@ extern "C" fn close_window(now: f64, program: u32, low: u32, high: u32) {
 /// The pointer is there in the window of that surface, in units from the corner of the window, without shadows.
 #[unsafe(no_mangle)]
 extern "C" fn pointer_move(now: f64, program: u32, low: u32, high: u32, x: f64, y: f64) {
-    act(now, |page| page.point(time(now), ConnectionId(program), whole(low, high), x, y));
+    point(now, |page| page.point(time(now), ConnectionId(program), whole(low, high), x, y));
 }
 
 /// The pointer is in no window.
 #[unsafe(no_mangle)]
 extern "C" fn pointer_leave(now: f64) {
-    act(now, |page| page.point_nowhere(time(now)));
+    point(now, |page| page.point_nowhere(time(now)));
 }
 
 /// A button goes down if `pressed` is 1, else up; its code is evdev's, 272 for the first.
 #[unsafe(no_mangle)]
 extern "C" fn button(now: f64, code: u32, pressed: u32) {
-    act(now, |page| page.button(time(now), code, pressed == 1));
+    point(now, |page| page.button(time(now), code, pressed == 1));
 }
 
 /// A wheel turns by so many units and 120ths of steps; without steps, fingers move on a touchpad, and with nothing at
@@ -343,7 +357,7 @@ extern "C" fn button(now: f64, code: u32, pressed: u32) {
 #[unsafe(no_mangle)]
 extern "C" fn wheel(now: f64, dx: f64, dy: f64, steps_x: i32, steps_y: i32) {
     let wheel = Wheel { distance: [dx, dy], steps: [steps_x, steps_y] };
-    act(now, |page| page.wheel(time(now), wheel));
+    point(now, |page| page.wheel(time(now), wheel));
 }
 
 /// A key goes down if `pressed` is 1, else up; its code is evdev's. `level` is 1 with shift and 2 with the third
@@ -505,6 +519,10 @@ extern "C" fn answer_sound(now: f64) -> u32 {
 
 fn act(now: f64, act: impl FnOnce(&mut Page)) {
     viewing(|viewer, _, _| viewer.act(time(now), act));
+}
+
+fn point(now: f64, act: impl FnOnce(&mut Page)) {
+    viewing(|viewer, _, _| viewer.point(time(now), act));
 }
 
 /// Bytes that the page keeps.

@@ -98,6 +98,11 @@ impl Sound {
         self.flow.next_timeout(now)
     }
 
+    /// What the app side was told is gone with the carrier.
+    pub fn tell_again(&mut self) {
+        self.flow.tell_again();
+    }
+
     /// What the browser is to decode next, and its number, from 1.
     pub fn poll_encoded(&mut self) -> Option<(u32, Vec<u8>)> {
         self.voice.player.poll_encoded()

@@ -1,8 +1,9 @@
-//! The display side of a session, as a viewer or as its display.
+//! The display side of a session, as a viewer or as its display, over one carrier after the other.
 //!
 //! Invariant: each program that the page shows has a channel here, and none other has.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use wayferry_audio::Codec;
 use wayferry_page::{Page, Role};
@@ -18,6 +19,12 @@ use crate::sound::Sound;
 /// Bytes that may wait to be sent: an app side that does not read is given up.
 pub const MAX_UNSENT: usize = 4 << 20;
 
+/// Bytes that may wait for the next carrier before keys are passed over: what somebody types in a day.
+pub const MAX_AWAY: usize = 1 << 20;
+
+/// After so long without a word the link counts as lost: an app side says something once a second.
+const SILENCE: Duration = Duration::from_secs(5);
+
 /// What the app side may make the session keep. Its streams are read in order, so one update after the other is
 /// incomplete, of 20 MiB at most.
 const LIMITS: Limits = Limits {
@@ -25,7 +32,7 @@ const LIMITS: Limits = Limits {
     buffered_per_channel: 8 << 20,
     buffered_before_hello: 1 << 20,
     streams: 8192,
-    unacknowledged: 0,
+    unacknowledged: 32 << 20,
 };
 
 /// Bytes of one stream that a packet is taken to hold: what every path carries.
@@ -43,6 +50,12 @@ pub enum Notice {
     Welcome,
     /// A program is not shown any more although it goes on, and why.
     NotShown(String),
+    /// The link is lost, and there may be another: [`Viewer::resume`].
+    Away,
+    /// The session goes on over another carrier.
+    Back,
+    /// The same, but all that was shown is told anew, and the page is to tell anew what it has said of itself.
+    Anew,
     /// It is over; the last notice.
     Over(Over),
 }
@@ -62,6 +75,8 @@ pub enum Over {
     Taken,
     /// The two are of different builds.
     Incompatible,
+    /// The session goes on without the page, which had lost its link and came too late.
+    Forgotten,
     /// The link was lost.
     Lost,
     /// One of the two broke a rule, or met a limit.
@@ -71,6 +86,8 @@ pub enum Over {
 /// See the module.
 #[derive(Debug)]
 pub struct Viewer {
+    /// What is said first on each carrier.
+    config: Config,
     session: Session,
     page: Page,
     sound: Sound,
@@ -81,15 +98,31 @@ pub struct Viewer {
     notices: VecDeque<Notice>,
     role: Role,
     is_welcome: bool,
+    /// It was let in over an earlier carrier, and waits to be over this one.
+    is_returning: bool,
+    /// Keys were passed over while there was no link.
+    has_missed: bool,
     /// Bytes that the carrier was given and has not sent.
     unsent: usize,
 }
 
+/// What a page shows to be let in.
+#[derive(Debug)]
+pub struct Ticket {
+    /// The session that it wants.
+    pub session: SessionId,
+    /// The secret of the link.
+    pub secret: Secret,
+    /// A number that nobody else can find, by which it is known when it comes again.
+    pub incarnation: Secret,
+}
+
 impl Viewer {
-    /// Begins a session with what a ticket says. `origin` is what the script's clock showed at [`Time::ZERO`].
+    /// Begins a session. `origin` is what the script's clock showed at [`Time::ZERO`].
     ///
     /// Whether the secret is good for that role is the app side's to say: it makes a viewer of who may be no more.
-    pub fn new(role: Role, session: SessionId, secret: Secret, start: Time, origin: HostTime) -> Self {
+    pub fn new(role: Role, ticket: Ticket, start: Time, origin: HostTime) -> Self {
+        let Ticket { session, secret, incarnation } = ticket;
         let capabilities = match role {
             Role::View => Capabilities::VIEW,
             Role::Control => Capabilities::NONE,
@@ -97,6 +130,7 @@ impl Viewer {
         let config = Config {
             session,
             secret: Some(secret),
+            resume: Some(incarnation),
             software: format!("wayferry {} in a browser", env!("CARGO_PKG_VERSION")),
             capabilities: capabilities
                 .with(Capabilities::DATAGRAM_REPAIR)
@@ -104,11 +138,13 @@ impl Viewer {
                 .with(Capabilities::SHARED_SOUND),
             limits: LIMITS,
             start,
+            silence: SILENCE,
             clock_origin: origin,
             ..Config::new(Side::Display)
         };
         let mut viewer = Self {
-            session: Session::new(config),
+            session: Session::new(config.clone()),
+            config,
             page: Page::new(role),
             sound: Sound::default(),
             sound_due: None,
@@ -117,10 +153,31 @@ impl Viewer {
             notices: VecDeque::new(),
             role,
             is_welcome: false,
+            is_returning: false,
+            has_missed: false,
             unsent: 0,
         };
         viewer.say();
         viewer
+    }
+
+    /// Goes on over another carrier, on which nothing was said. The session is [away](Notice::Away), or its carrier is
+    /// given up.
+    pub fn resume(&mut self, now: Time) {
+        if self.session.is_closed() {
+            return;
+        }
+        self.session.suspend();
+        self.is_returning = self.is_welcome;
+        if self.is_returning {
+            // A link is used once; who came by it is known by his incarnation.
+            self.config.secret = None;
+        }
+        let config = Config { start: now, ..self.config.clone() };
+        let nothing = Session::new(Config::new(Side::Display));
+        self.session = Session::resuming(config, std::mem::replace(&mut self.session, nothing));
+        self.unsent = 0;
+        self.go_on(now);
     }
 
     /// Takes what has arrived.
@@ -199,10 +256,27 @@ impl Viewer {
         self.go_on(now);
     }
 
-    /// Tells the page what the user does.
+    /// Tells the page what the user types or wants. While there is no link it is kept for the next one, up to
+    /// [`MAX_AWAY`].
     pub fn act(&mut self, now: Time, act: impl FnOnce(&mut Page)) {
+        if self.session.is_suspended() && self.kept_for_later() > MAX_AWAY {
+            self.has_missed = true;
+            return;
+        }
         act(&mut self.page);
         self.go_on(now);
+    }
+
+    /// Bytes that the app side may not have.
+    pub fn kept_for_later(&self) -> usize {
+        self.session.retained()
+    }
+
+    /// Tells the page what the pointer does. While there is no link that means nothing: what it points at is old.
+    pub fn point(&mut self, now: Time, act: impl FnOnce(&mut Page)) {
+        if !self.session.is_suspended() {
+            self.act(now, act);
+        }
     }
 
     /// What a script knows of its link: how long pings take. Which stream is which it cannot tell the app side.
@@ -287,20 +361,56 @@ impl Viewer {
             | Event::Reset { header: Header::Wayland { connection }, .. } => self.close(now, connection),
             Event::Stopped { header: Header::Events { connection }, .. } => self.close(now, connection),
             Event::Control(Control::Exit { .. }) => self.session.close(CloseReason::Done),
+            // It has never been in: it does not wait for a place.
+            Event::Suspended { reason: CloseReason::TooMuch(_) } if !self.is_welcome => self.end(Over::Full),
+            Event::Suspended { .. } => self.on_lost(now),
+            Event::Resumed => self.on_resumed(now),
+            Event::Declined => self.begin_anew(),
             Event::Closed { reason, by } => {
-                for (connection, _) in std::mem::take(&mut self.channels) {
-                    self.page.close(connection);
-                }
                 let was_display = self.role == Role::Control && self.is_welcome;
-                let over = match reason {
+                self.end(match reason {
                     CloseReason::Gone if was_display => Over::Taken,
+                    CloseReason::BadSecret if self.is_returning => Over::Forgotten,
                     CloseReason::BadSecret if self.is_welcome => Over::Revoked,
                     _ => over(&reason, by),
-                };
-                self.notices.push_back(Notice::Over(over));
+                });
             }
             _ => {}
         }
+    }
+
+    fn end(&mut self, over: Over) {
+        for (connection, _) in std::mem::take(&mut self.channels) {
+            self.page.close(connection);
+        }
+        self.notices.push_back(Notice::Over(over));
+    }
+
+    fn on_lost(&mut self, now: Time) {
+        // Buttons that go up meanwhile are not heard of.
+        self.page.point_nowhere(now);
+        self.sound.tell_again();
+        self.notices.push_back(Notice::Away);
+    }
+
+    fn on_resumed(&mut self, now: Time) {
+        self.is_returning = false;
+        if std::mem::take(&mut self.has_missed) {
+            // Keys may have gone up meanwhile.
+            self.page.release(now);
+        }
+        self.notices.push_back(Notice::Back);
+    }
+
+    /// The app side knows of nothing to go on with.
+    fn begin_anew(&mut self) {
+        self.is_returning = false;
+        self.page = Page::new(self.role);
+        self.channels.clear();
+        self.pipes = Pipes::default();
+        self.sound.tell_again();
+        self.has_missed = false;
+        self.notices.push_back(Notice::Anew);
     }
 
     fn on_pipe(&mut self, event: Event) {

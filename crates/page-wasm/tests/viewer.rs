@@ -7,11 +7,11 @@ use proptest::prelude::*;
 use wayferry_audio::{Codec, Packet, Position, datagram};
 use wayferry_message::snapshot::Snapshot;
 use wayferry_message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
-use wayferry_page::{Area, Clip, MAX_COPIED_TEXT, Page, Role};
+use wayferry_page::{Area, Clip, Level, MAX_COPIED_TEXT, Page, Role};
 use wayferry_page_wasm::drawing::Drawing;
-use wayferry_page_wasm::viewer::{MAX_UNSENT, Notice, Over, Viewer};
+use wayferry_page_wasm::viewer::{MAX_AWAY, MAX_UNSENT, Notice, Over, Ticket, Viewer};
 use wayferry_proto::{
-    Arrival, Capabilities, CloseReason, Config, ConnectionId, Control, Event, Header, HostTime, Secret,
+    Arrival, Candidate, Capabilities, CloseReason, Config, ConnectionId, Control, Event, Header, HostTime, Secret,
     Session, SessionId, Side, StreamId, SurfaceId, Time, Transmit, UpdateHeader, UpdateSeq,
 };
 
@@ -22,8 +22,21 @@ fn secret() -> Secret {
     Secret::from([7; 32])
 }
 
+fn as_role(role: Role, secret: Secret) -> Viewer {
+    let ticket = Ticket { session: SessionId([1; 16]), secret, incarnation: incarnation() };
+    Viewer::new(role, ticket, Time::ZERO, HostTime(0))
+}
+
+fn incarnation() -> Secret {
+    Secret::from([9; 32])
+}
+
 fn viewer() -> Viewer {
-    Viewer::new(Role::View, SessionId([1; 16]), secret(), Time::ZERO, HostTime(0))
+    as_role(Role::View, secret())
+}
+
+fn display() -> Viewer {
+    as_role(Role::Control, secret())
 }
 
 fn host() -> Session {
@@ -41,6 +54,20 @@ fn sounding_host(more: Capabilities) -> Session {
         session: SessionId([1; 16]),
         accepted_secrets: vec![secret()],
         capabilities: Capabilities::VIEW.with(Capabilities::SOUND).with(more),
+        ..Config::new(Side::App)
+    })
+}
+
+/// One whose display may come again, by its incarnation alone if it has been there.
+fn lasting_host(knows: bool) -> Session {
+    Session::new(Config {
+        session: SessionId([1; 16]),
+        accepted_secrets: if knows { vec![Secret::from([3; 32])] } else { vec![secret()] },
+        accepted_incarnations: if knows { vec![incarnation()] } else { vec![] },
+        capabilities: Capabilities::VIEW
+            .with(Capabilities::SOUND)
+            .with(Capabilities::RESUME)
+            .with(Capabilities::DATAGRAM_REPAIR),
         ..Config::new(Side::App)
     })
 }
@@ -114,26 +141,80 @@ impl Pair {
         }
     }
 
+    /// The link is lost, and both sides hear of it.
+    fn cut(&mut self) {
+        let reason = CloseReason::LinkLost("it is gone".to_owned());
+        self.host.receive(Time::ZERO, Arrival::Closed { reason: reason.clone() });
+        self.viewer.receive(Time::ZERO, Arrival::Closed { reason });
+        self.settle();
+    }
+
+    /// The page comes on another carrier, and the host goes on with what it had or knows of nothing.
+    fn come_again(&mut self, is_known: bool) {
+        self.viewer.resume(Time::ZERO);
+        self.ways = Default::default();
+        let mut candidate = lasting_host(true);
+        while let Some(transmit) = self.viewer.poll_transmit(Time::ZERO) {
+            for arrival in self.ways[0].carry(transmit).into_iter().flatten() {
+                candidate.receive(Time::ZERO, arrival);
+            }
+        }
+        while candidate.poll_event().is_some_and(|event| !matches!(event, Event::Ready { .. })) {}
+        let old = std::mem::replace(&mut self.host, host());
+        let candidate = Candidate::new(candidate).expect("its hello came");
+        self.host = match is_known {
+            true => candidate.succeed(Time::ZERO, old).expect("it is the same"),
+            false => candidate.begin(Time::ZERO),
+        };
+        self.settle();
+    }
+
+    /// What the host's programs were told, in words that a test can read.
+    fn told(&self) -> Vec<ToApp> {
+        let messages = self.heard.iter().filter_map(|event| match event {
+            Event::Message { header: Header::Events { .. }, bytes, .. } => Some(ToApp::decode(bytes)),
+            _ => None,
+        });
+        messages.map(|message| message.expect("a page says what it should")).collect()
+    }
+
     /// A program with a window of eight red pixels.
     fn show(&mut self) {
         let channel = self.host.open(Header::Wayland { connection: PROGRAM });
         for message in window() {
             self.host.send(channel, &message.encode()).expect("it is short");
         }
-        let header = UpdateHeader {
-            connection: PROGRAM,
-            surface: SurfaceId(SURFACE.0),
-            seq: UpdateSeq(1),
-            size: (4, 2),
-            format: 1,
-            fresh: true,
-            covers: 0,
-            unit: None,
-        };
-        let chunk = vec![0, 11, 0, 1, 0, 0, 0, 3, 1, 0, 0, 255, 7];
-        self.host.send_update(header, vec![chunk]).expect("it is small");
+        self.host.send_update(header(), vec![RED.to_vec()]).expect("it is small");
         self.settle();
     }
+}
+
+const RED: [u8; 13] = [0, 11, 0, 1, 0, 0, 0, 3, 1, 0, 0, 255, 7];
+
+fn header() -> UpdateHeader {
+    UpdateHeader {
+        connection: PROGRAM,
+        surface: SurfaceId(SURFACE.0),
+        seq: UpdateSeq(1),
+        size: (4, 2),
+        format: 1,
+        fresh: true,
+        covers: 0,
+        unit: None,
+    }
+}
+
+fn unit() -> ToDisplay {
+    ToDisplay::Unit(Unit {
+        surface: SURFACE,
+        number: 1,
+        state: Vec::new(),
+        content: UnitContent::Update(UpdateSeq(1)),
+        offset: (0, 0),
+        feedback: false,
+        answered: None,
+        children: Vec::new(),
+    })
 }
 
 fn window() -> Vec<ToDisplay> {
@@ -152,16 +233,7 @@ fn window() -> Vec<ToDisplay> {
         ask(6, 2, vec![new(WireId(10)), object(SURFACE)]),
         ask(10, 1, vec![new(WireId(12))]),
         ask(12, 2, vec![WireArg::Str(Some(b"red".to_vec()))]),
-        ToDisplay::Unit(Unit {
-            surface: SURFACE,
-            number: 1,
-            state: Vec::new(),
-            content: UnitContent::Update(UpdateSeq(1)),
-            offset: (0, 0),
-            feedback: false,
-            answered: None,
-            children: Vec::new(),
-        }),
+        unit(),
     ]
 }
 
@@ -179,13 +251,7 @@ fn a_viewer_is_let_in_shows_a_window_and_answers() {
     let drawing = Drawing::of(pair.viewer.page());
     let words = [1, 1, 8, 0, 0, 0, 0, 0, 4, 2, 0, 3, 3, 1, 8, 0, 0, 0, 4, 2, 4, 2, 0, 0, 0, 0, 0, 0];
     assert_eq!((&drawing.words[..], &drawing.text[..]), (&words[..], "red"));
-    let answers = pair.heard.iter().filter_map(|event| match event {
-        Event::Message { header: Header::Events { connection: PROGRAM }, bytes, .. } => {
-            ToApp::decode(bytes).ok()
-        }
-        _ => None,
-    });
-    assert_eq!(answers.collect::<Vec<_>>(), [ToApp::Applied { surface: SURFACE, unit: 1 }]);
+    assert_eq!(pair.told(), [ToApp::Applied { surface: SURFACE, unit: 1 }]);
     pair.host.control(&Control::Exit { code: 0 }).expect("it is the host's to say");
     pair.settle();
     assert_eq!(pair.notices.last(), Some(&Notice::Over(Over::Done)));
@@ -210,8 +276,7 @@ fn a_program_that_breaks_a_rule_is_not_shown_and_the_others_are() {
 
 #[test]
 fn how_it_ends_is_told_once() {
-    let stranger =
-        Viewer::new(Role::View, SessionId([1; 16]), Secret::from([8; 32]), Time::ZERO, HostTime(0));
+    let stranger = as_role(Role::View, Secret::from([8; 32]));
     assert_eq!(Pair::new(stranger, host()).notices, [Notice::Over(Over::Refused)]);
     for (reason, over) in [
         (CloseReason::Done, Over::Done),
@@ -232,7 +297,6 @@ fn how_it_ends_is_told_once() {
 
 #[test]
 fn a_display_is_no_view_tells_its_keymap_and_hears_when_another_one_takes_the_session() {
-    let display = || Viewer::new(Role::Control, SessionId([1; 16]), secret(), Time::ZERO, HostTime(0));
     let mut pair = Pair::new(display(), host());
     let told = pair.heard.iter().find_map(|event| match event {
         Event::Control(Control::Snapshot(bytes)) => Snapshot::decode(bytes).ok(),
@@ -317,12 +381,158 @@ fn sound_is_asked_for_while_the_page_listens_and_comes_on_streams_and_in_datagra
 
 #[test]
 fn regression_a_view_of_a_session_whose_sound_is_not_shared_was_offered_it() {
-    let control = Viewer::new(Role::Control, SessionId([1; 16]), secret(), Time::ZERO, HostTime(0));
     let may_sound = |viewer, session| Pair::new(viewer, session).viewer.may_sound();
     assert!(!may_sound(viewer(), host()), "it has none");
     assert!(!may_sound(viewer(), sounding_host(Capabilities::NONE)));
     assert!(may_sound(viewer(), sounding_host(Capabilities::SHARED_SOUND)));
-    assert!(may_sound(control, sounding_host(Capabilities::NONE)));
+    assert!(may_sound(display(), sounding_host(Capabilities::NONE)));
+}
+
+/// A display in whose window keys arrive.
+fn typing() -> Pair {
+    let mut pair = Pair::new(display(), lasting_host(false));
+    pair.show();
+    let channel = pair.host.open(Header::Wayland { connection: ConnectionId(2) });
+    let ask = |object, opcode, args| ToDisplay::Request(Request { object: WireId(object), opcode, args });
+    let seat = ToDisplay::Bind { global: 5, interface: "wl_seat".to_owned(), version: 7, id: WireId(20) };
+    let keyboard = ask(20, 1, vec![WireArg::NewId(WireId(22))]);
+    let shown = window().into_iter().take(5).chain([seat, keyboard]);
+    for message in shown {
+        pair.host.send(channel, &message.encode()).expect("it is short");
+    }
+    pair.host.send(channel, &unit().encode()).expect("it is short");
+    let update = UpdateHeader { connection: ConnectionId(2), ..header() };
+    pair.host.send_update(update, vec![RED.to_vec()]).expect("it is small");
+    pair.settle();
+    pair.viewer.act(Time::ZERO, |page| page.focus(Some((ConnectionId(2), SURFACE))));
+    pair.settle();
+    pair.heard.clear();
+    pair
+}
+
+/// The keys that programs were told, and whether each was pressed.
+fn keys(pair: &Pair) -> Vec<(u32, bool)> {
+    let keys = pair.told().into_iter().filter_map(|message| match message {
+        ToApp::Event(Request { object: WireId(22), opcode: 3, args }) => match args[..] {
+            [_, _, WireArg::Uint(code), WireArg::Uint(state)] => Some((code, state == 1)),
+            _ => None,
+        },
+        _ => None,
+    });
+    keys.collect()
+}
+
+fn type_key(pair: &mut Pair, code: u32, pressed: bool) {
+    pair.viewer.act(Time::ZERO, |page| page.key(Time::ZERO, code, Level::Plain, None, pressed));
+}
+
+#[test]
+fn keys_that_are_typed_while_there_is_no_link_arrive_once_and_in_order_when_there_is_another() {
+    let mut pair = typing();
+    type_key(&mut pair, 30, true);
+    pair.settle();
+    pair.cut();
+    type_key(&mut pair, 30, false);
+    type_key(&mut pair, 31, true);
+    // The next attempt fails as well.
+    pair.viewer.resume(Time::ZERO);
+    type_key(&mut pair, 31, false);
+    let reason = CloseReason::LinkLost("once more".to_owned());
+    pair.viewer.receive(Time::ZERO, Arrival::Closed { reason });
+    assert_eq!(keys(&pair), [(30, true)]);
+    pair.come_again(true);
+    assert_eq!(pair.notices, [Notice::Welcome, Notice::Away, Notice::Away, Notice::Back]);
+    assert_eq!(keys(&pair), [(30, true), (30, false), (31, true), (31, false)]);
+    type_key(&mut pair, 32, true);
+    pair.settle();
+    assert_eq!(keys(&pair).last(), Some(&(32, true)));
+    assert_eq!(Drawing::of(pair.viewer.page()).words[0], 2, "both windows are there still");
+}
+
+#[test]
+fn updates_that_were_on_their_way_arrive_over_the_next_link() {
+    let mut pair = Pair::new(viewer(), lasting_host(false));
+    pair.show();
+    pair.cut();
+    let channel = pair.host.open(Header::Wayland { connection: ConnectionId(2) });
+    for message in window() {
+        pair.host.send(channel, &message.encode()).expect("it is short");
+    }
+    let update = UpdateHeader { connection: ConnectionId(2), ..header() };
+    pair.host.send_update(update, vec![RED.to_vec()]).expect("it is small");
+    pair.come_again(true);
+    assert_eq!(pair.notices.last(), Some(&Notice::Back));
+    assert_eq!(Drawing::of(pair.viewer.page()).words[0], 2);
+}
+
+#[test]
+fn a_page_that_is_known_no_more_begins_anew() {
+    let mut pair = typing();
+    pair.cut();
+    pair.heard.clear();
+    pair.come_again(false);
+    assert_eq!(pair.notices.last(), Some(&Notice::Anew));
+    assert_eq!(Drawing::of(pair.viewer.page()).words, [0], "what it showed is told anew");
+    assert!(pair.heard.iter().any(|event| matches!(event, Event::Control(Control::Snapshot(_)))));
+    assert!(pair.heard.iter().any(|event| matches!(event, Event::Blob { .. })), "its keymap is told anew");
+    pair.show();
+    assert_eq!(Drawing::of(pair.viewer.page()).words[0], 1);
+}
+
+#[test]
+fn a_page_that_comes_again_shows_no_secret_and_hears_that_it_came_too_late() {
+    let mut pair = Pair::new(viewer(), lasting_host(false));
+    pair.show();
+    pair.cut();
+    pair.viewer.resume(Time::ZERO);
+    pair.ways = Default::default();
+    // One that does not know it takes it neither by the secret that it had.
+    pair.host = lasting_host(false);
+    pair.settle();
+    assert_eq!(pair.host.peer().and_then(|peer| peer.secret), None);
+    assert_eq!(pair.notices.last(), Some(&Notice::Over(Over::Forgotten)));
+}
+
+#[test]
+fn a_page_that_finds_no_place_at_its_first_visit_does_not_wait_for_one() {
+    let mut pair = Pair::new(viewer(), lasting_host(false));
+    pair.host.close(CloseReason::TooMuch("viewers".to_owned()));
+    pair.settle();
+    assert_eq!(pair.notices, [Notice::Over(Over::Full)]);
+}
+
+#[test]
+fn a_user_who_types_on_without_a_link_is_passed_over_beyond_a_limit_and_no_key_stays_down() {
+    let mut pair = typing();
+    type_key(&mut pair, 30, true);
+    pair.settle();
+    pair.cut();
+    let mut presses = 0;
+    while pair.viewer.kept_for_later() <= MAX_AWAY {
+        type_key(&mut pair, 31, true);
+        type_key(&mut pair, 31, false);
+        presses += 1;
+    }
+    type_key(&mut pair, 30, false);
+    pair.viewer.point(Time::ZERO, |page| page.button(Time::ZERO, 272, true));
+    pair.come_again(true);
+    let keys = keys(&pair);
+    let downs = |of| keys.iter().filter(|&&(code, pressed)| code == of && pressed).count();
+    let ups = |of| keys.iter().filter(|&&(code, pressed)| code == of && !pressed).count();
+    assert!((presses - 1..=presses).contains(&downs(31)), "{} of {presses}", downs(31));
+    assert_eq!((downs(30), ups(30), ups(31)), (1, 1, downs(31)), "what is down goes up");
+}
+
+#[test]
+fn regression_a_silent_link_is_given_up_after_five_seconds() {
+    let mut pair = Pair::new(viewer(), lasting_host(false));
+    pair.show();
+    while pair.notices.last() != Some(&Notice::Away) {
+        let due = pair.viewer.next_timeout().expect("it waits for a word");
+        assert!(due <= Time::from_millis(5_000), "{due:?}");
+        pair.viewer.on_timeout(due);
+        pair.notices.extend(std::iter::from_fn(|| pair.viewer.poll_notice()));
+    }
 }
 
 #[test]
@@ -337,7 +547,7 @@ fn an_app_side_that_does_not_read_is_given_up() {
 proptest! {
     #[test]
     fn any_bytes_of_a_host_are_borne(
-        pieces in proptest::collection::vec((0u64..6, proptest::collection::vec(any::<u8>(), 0..60), 0u8..8), 1..40),
+        pieces in proptest::collection::vec((0u64..6, proptest::collection::vec(any::<u8>(), 0..60), 0u8..9), 1..40),
         greets: bool,
     ) {
         let mut viewer = viewer();
@@ -351,6 +561,11 @@ proptest! {
             }
         }
         for (stream, bytes, how) in pieces {
+            if how == 8 {
+                viewer.resume(Time::ZERO);
+                way = Way::default();
+                continue;
+            }
             let stream = StreamId(stream);
             let offset = way.lengths.entry(stream).or_default();
             let arrival = match how {
@@ -373,21 +588,9 @@ proptest! {
 
 /// A display whose program has its window's focus and has selected a source, 26.
 fn copied() -> (Pair, wayferry_proto::ChannelId) {
-    let display = Viewer::new(Role::Control, SessionId([1; 16]), secret(), Time::ZERO, HostTime(0));
-    let mut pair = Pair::new(display, host());
+    let mut pair = Pair::new(display(), host());
     let channel = pair.host.open(Header::Wayland { connection: PROGRAM });
-    let header = UpdateHeader {
-        connection: PROGRAM,
-        surface: SurfaceId(SURFACE.0),
-        seq: UpdateSeq(1),
-        size: (4, 2),
-        format: 1,
-        fresh: true,
-        covers: 0,
-        unit: None,
-    };
-    let chunk = vec![0, 11, 0, 1, 0, 0, 0, 3, 1, 0, 0, 255, 7];
-    pair.host.send_update(header, vec![chunk]).expect("it is small");
+    pair.host.send_update(header(), vec![RED.to_vec()]).expect("it is small");
     let bind = |global, interface: &str, id| ToDisplay::Bind {
         global,
         interface: interface.to_owned(),

@@ -347,12 +347,16 @@ fn two_streams_of_one_channel_are_a_violation() {
     assert!(matches!(sides.page.closed(), CloseReason::ProtocolViolation(_)));
 }
 
+/// What both carriers tell of such a link: a script knows no losses.
+pub(super) fn links() -> [LinkState; 2] {
+    [lossy(), LinkState { datagram: 1000, in_order: true, ..link() }]
+}
+
 /// All that both say over such a link, with repair of what each knows of it.
 fn over(loss: usize, repeats: usize, seed: u64) {
     let plan = LinkPlan { loss, repeats, script: true, payload: 1000, ..LinkPlan::ROUGH };
     let mut pair = Pair::new(configs()[0].clone(), configs()[1].clone(), plan, seed);
-    // A script knows no losses.
-    pair.links = [lossy(), LinkState { datagram: 1000, in_order: true, ..link() }].map(Some);
+    pair.links = links().map(Some);
     everything_is_heard(&mut pair, seed);
 }
 

@@ -184,6 +184,7 @@ impl Pair {
         // The session of a candidate that was not let in is not what is waited with.
         end.waiting.get_or_insert(old);
         self.flying.clear();
+        self.script = Script::default();
         self.dead = false;
         for end in &mut self.ends {
             end.opened.clear();
@@ -243,16 +244,21 @@ impl Pair {
             }
             while let Some(entry) = self.flying.first_entry().filter(|entry| entry.key().0 <= self.now) {
                 let (to, arrival) = entry.remove();
-                let arrivals = match to {
-                    DISPLAY if self.plan.script => self.script.hear(arrival),
-                    _ => vec![arrival],
-                };
-                for arrival in arrivals {
-                    self.ends[to].session.receive(self.now, arrival);
-                }
+                self.arrive(to, arrival);
             }
         }
         self.now = end;
+    }
+
+    /// A side's carrier tells it.
+    pub(super) fn arrive(&mut self, to: usize, arrival: Arrival) {
+        let arrivals = match to {
+            DISPLAY if self.plan.script => self.script.hear(arrival),
+            _ => vec![arrival],
+        };
+        for arrival in arrivals {
+            self.ends[to].session.receive(self.now, arrival);
+        }
     }
 
     /// Moves what the sessions have to say.

@@ -200,7 +200,7 @@ impl Model {
         self.pair.dead = true;
         for ((at, _), (to, arrival)) in std::mem::take(&mut self.pair.flying) {
             if at <= until[to] {
-                self.pair.ends[to].session.receive(now, arrival);
+                self.pair.arrive(to, arrival);
                 self.pair.settle();
             } else if self.dice.below(4) > 0 {
                 // Streams of their own may be luckier.
@@ -300,7 +300,22 @@ fn talk(plan: LinkPlan, main_only: [Kinds; 2], seed: u64) {
         config.main_only = main_only;
     }
     let [app, display] = configs;
+    go_on(Pair::new(app, display, plan, seed), seed);
+}
+
+/// A page, over a link that loses packets.
+fn talk_with_a_page(loss: usize, seed: u64) {
+    let plan = LinkPlan { loss, script: true, payload: 1000, ..LinkPlan::ROUGH };
+    let [app, display] = resumable_configs().map(|config| Config {
+        capabilities: config.capabilities.with(Capabilities::DATAGRAM_REPAIR),
+        ..config
+    });
     let mut pair = Pair::new(app, display, plan, seed);
+    pair.links = datagrams::links().map(Some);
+    go_on(pair, seed);
+}
+
+fn go_on(mut pair: Pair, seed: u64) {
     pair.run(Duration::from_millis(700));
     let entries = |end: &End| end.session.incoming.entries() + end.session.outgoing.entries();
     let idle = pair.ends.each_ref().map(entries);
@@ -327,6 +342,7 @@ fn talk(plan: LinkPlan, main_only: [Kinds; 2], seed: u64) {
     model.pair.run(Duration::from_secs(5));
     let left = model.pair.ends.each_ref().map(entries);
     // A stream that could not be opened leaves a word behind, until the carrier goes.
+    let plan = &model.pair.plan;
     assert!(left == idle || plan.open_failures > 0, "{left:?} instead of {idle:?}");
     // A ping may have overtaken another message.
     assert!(model.pair.ends.iter().all(|end| end.session.incoming.buffered() < 200));
@@ -344,6 +360,11 @@ proptest! {
     #[test]
     fn nor_inside_the_main_channel(seed: u64, app in 0_u64..128, display in 0_u64..128) {
         talk(LinkPlan::ROUGH, [Kinds::from_bits(app), Kinds::from_bits(display)], seed);
+    }
+
+    #[test]
+    fn nor_where_a_page_is_told_rows_of_repair_in_datagrams(seed: u64, loss in 0_usize..200) {
+        talk_with_a_page(loss, seed);
     }
 
     #[test]
