@@ -11,6 +11,7 @@ use crate::programs::FOOT;
 use crate::rig::{Chromium, Compositor, Firefox, Home, PATIENCE, Session, Sway, poll, until};
 use crate::sessions::manage;
 use crate::sound::{Ear, Hosted};
+use crate::suspended::{go_on, stop};
 
 #[test]
 #[ignore = "opens Chromium more often than `make test` has time for"]
@@ -74,6 +75,40 @@ fn what_is_typed_and_clicked_in_chromium_reaches_the_program_that_it_displays() 
         json!("none"),
         "regression: the last picture stayed below the notice"
     );
+    session.host.must_run();
+}
+
+#[test]
+#[ignore = "opens Chromium more often than `make test` has time for"]
+fn a_page_finds_its_session_again_after_a_silence_with_what_was_typed_meanwhile() {
+    let sway = Sway::start();
+    let mut session = Session::start(&sway);
+    let mut foot = session.launch("foot").args(["sh", "-c", LISTENER]).start();
+    sway.window("foot", |_| true);
+    let origin = serve();
+    let home = Home::new();
+    let mut viewer = Chromium::open(&home, &link(&session, &origin));
+    state(&mut viewer, "shown");
+    let mut display = Chromium::open(session.home(), &control_link(&session, &origin));
+    state(&mut display, "shown");
+    let before = until("the window in front", || {
+        (display.evaluate("document.activeElement.id") == json!("field")).then(|| display.canvas())?
+    });
+    display.press("KeyH", "h");
+    until("what was typed to be shown", || (display.canvas()? != before).then_some(()));
+    stop(session.host.pid());
+    display.press("KeyI", "i");
+    // Chromium gives up after half a minute by itself; the page looks for the session sooner.
+    state(&mut display, "away");
+    state(&mut viewer, "away");
+    display.press("Enter", "Enter");
+    go_on(session.host.pid());
+    state(&mut display, "shown");
+    state(&mut viewer, "shown");
+    let heard = session.home().read_when("heard", |heard| heard.ends_with(b"\n"));
+    assert_eq!(String::from_utf8_lossy(&heard), "hi\n");
+    until("the viewer to see what the display sees", || (viewer.canvas()? == display.canvas()?).then_some(()));
+    foot.must_run();
     session.host.must_run();
 }
 

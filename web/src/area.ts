@@ -4,7 +4,7 @@
  * Invariant: what was told last is what is, {@link REST} after the last change.
  */
 
-import type { Timers } from "./input/timers.js";
+import type { Timers } from "./timers.js";
 
 /** In units, which are pixels of the page; `scale` in 120ths of a pixel of the screen. */
 export interface Size {

@@ -26,6 +26,9 @@ export class Board {
   }
 
   setState(state: State): void {
+    if (this.#state === "away") {
+      this.hush();
+    }
     this.#state = state;
     const root = document.documentElement;
     root.dataset.state = state;
@@ -33,6 +36,9 @@ export class Board {
     this.#badge.textContent = notice === undefined ? BADGES[state] : "not connected";
     root.classList.toggle("over", notice !== undefined);
     this.#notice.hidden = notice === undefined;
+    if (state === "away") {
+      this.say(AWAY);
+    }
     if (notice !== undefined) {
       this.hush();
       this.#show(notice);
@@ -92,4 +98,10 @@ function write(tag: string, text: string): HTMLElement {
   return written;
 }
 
-const BADGES = { connecting: "connecting …", shown: "connected" } as Record<State, string>;
+const BADGES = {
+  connecting: "connecting …",
+  shown: "connected",
+  away: "no connection",
+} as Record<State, string>;
+
+const AWAY = "The connection is lost. The page looks for the session; keys that you type wait for it.";

@@ -107,6 +107,13 @@ export class Carrier {
     }
   }
 
+  /** Nothing more comes of it: the viewer goes on over another one. */
+  abandon(): void {
+    if (!this.#isOver) {
+      this.#close(LINK_LOST, "another link is looked for");
+    }
+  }
+
   #open(stream: number, priority: number): void {
     const outgoing: Outgoing = { done: Promise.resolve(), writer: undefined };
     this.#opening = this.#opening.then(async () => {
@@ -296,6 +303,9 @@ function error(streamErrorCode: number): unknown {
 type EarlierError = new (init: { message: string; streamErrorCode: number }) => WebTransportError;
 
 const GIVEN_UP = "given up";
+
+/** What a host is told that is not to take it for the end of the session. */
+const LINK_LOST = 7;
 
 function ignore(): void {}
 

@@ -12,8 +12,8 @@ import { Keyboard, type System } from "./input/keyboard.js";
 import { evdev } from "./input/keys.js";
 import { Outbox } from "./input/outbox.js";
 import { Pointer } from "./input/pointer.js";
-import { TIMERS } from "./input/timers.js";
 import type { Input } from "./talk.js";
+import { TIMERS } from "./timers.js";
 import type { Windows } from "./windows.js";
 
 /** What not all browsers have. */

@@ -58,6 +58,10 @@ const NOTICES: Partial<Record<State, readonly [string, string, ...string[]]>> = 
     "Another display has the session now",
     "Its programs go on there, and nothing is lost. To have them here again, ask for another link and open it.",
   ],
+  forgotten: [
+    "The session goes on without this page",
+    "While the connection was gone, another display took the session, the link was taken back, or this page was sent away. Ask for another link.",
+  ],
   revoked: [
     "Your link was taken back",
     "The person who shares the session does not let you see it any more. Its programs go on.",

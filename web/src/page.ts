@@ -59,11 +59,13 @@ class Page {
     this.#keepFocus();
     // Browsers keep Ctrl+W for themselves, which many mean for a shell; the link does not work again.
     addEventListener("beforeunload", (event) => {
-      if (link.control && this.#board.state === "shown") {
+      if (link.control && ["shown", "away"].includes(this.#board.state)) {
         event.preventDefault();
       }
     });
     addEventListener("pagehide", () => this.#order({ kind: "leave" }));
+    addEventListener("online", () => this.#order({ kind: "retry" }));
+    document.addEventListener("visibilitychange", () => document.hidden || this.#order({ kind: "retry" }));
   }
 
   /** Opens the link, once more where it was tried before. */
@@ -119,7 +121,7 @@ class Page {
     switch (news.kind) {
       case "state":
         this.#board.setState(news.state);
-        if (this.#board.state !== "shown") {
+        if (this.#board.state !== "shown" && this.#board.state !== "away") {
           this.#sound.offer(false);
         }
         this.#settle();

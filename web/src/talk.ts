@@ -7,6 +7,8 @@ import type { Rect } from "./viewer.js";
 export type State =
   | "connecting"
   | "shown"
+  /** The link is lost, and another one is looked for. */
+  | "away"
   /** The page came from no place that browsers trust. */
   | "insecure"
   /** No link of Wayferry's was opened. */
@@ -23,6 +25,8 @@ export type State =
   | "taken"
   /** The link was taken back by which the page had come. */
   | "revoked"
+  /** It came again too late: the session goes on without it. */
+  | "forgotten"
   | "lost"
   | "broken";
 
@@ -35,6 +39,8 @@ export type Order =
   | { readonly kind: "listen"; readonly port: MessagePort | undefined }
   /** Milliseconds until what it plays is heard. */
   | { readonly kind: "latency"; readonly latency: number }
+  /** A link that is looked for may be there now. */
+  | { readonly kind: "retry" }
   | { readonly kind: "leave" };
 
 /** What the page's address says. */

@@ -15,6 +15,7 @@ interface Exports {
   out_length(): number;
   number(index: number): number;
   begin(now: number, control: number): number;
+  resume(now: number): void;
   stream_data(now: number, stream: number, offset: number): void;
   stream_finished(now: number, stream: number, length: number): void;
   stream_reset(now: number, stream: number, code: number): void;
@@ -77,11 +78,22 @@ export type Transmit =
   | { readonly kind: "close"; readonly code: number; readonly reason: string };
 
 /** How it ended. */
-export type Over = "done" | "refused" | "full" | "incompatible" | "lost" | "broken" | "taken" | "revoked";
+export type Over =
+  | "done"
+  | "refused"
+  | "full"
+  | "incompatible"
+  | "lost"
+  | "broken"
+  | "taken"
+  | "revoked"
+  | "forgotten";
 
 /** What has happened. */
 export type Notice =
   | { readonly kind: "welcome" }
+  /** The link is lost, and {@link Viewer.resume} goes on over another; the session does, or tells all anew. */
+  | { readonly kind: "away" | "back" | "anew" }
   | { readonly kind: "not shown"; readonly why: string }
   | { readonly kind: "over"; readonly over: Over };
 
@@ -132,8 +144,14 @@ export class Viewer {
 
   /** Begins a session with a ticket's id and secret, as its display or as a view. */
   begin(secret: Bytes, control: boolean): void {
-    this.#put(secret);
+    const incarnation = crypto.getRandomValues(new Uint8Array(32));
+    this.#put(new Uint8Array([...secret, ...incarnation]));
     this.#exports.begin(this.#now(), Number(control));
+  }
+
+  /** Goes on over another link, on which nothing was said. */
+  resume(): void {
+    this.#exports.resume(this.#now());
   }
 
   streamData(stream: number, offset: number, bytes: Uint8Array): void {
@@ -221,6 +239,12 @@ export class Viewer {
         return { kind: "welcome" };
       case 2:
         return { kind: "not shown", why: this.#text() };
+      case 3:
+        return { kind: "away" };
+      case 4:
+        return { kind: "back" };
+      case 5:
+        return { kind: "anew" };
       default:
         return undefined;
     }
@@ -421,4 +445,5 @@ const OVER: readonly Over[] = [
   "broken",
   "taken",
   "revoked",
+  "forgotten",
 ];

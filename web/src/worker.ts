@@ -7,10 +7,12 @@
 import { Carrier, raise, type Transport } from "./carrier.js";
 import { CursorTeller } from "./cursor.js";
 import { Painter } from "./painter.js";
+import { Search } from "./search.js";
 import { Hearing } from "./sound/hearing.js";
 import type { Input, Link, News, Order, State } from "./talk.js";
 import { readTicket, type Ticket } from "./ticket.js";
-import { Viewer } from "./viewer.js";
+import { TIMERS } from "./timers.js";
+import { type Notice, Viewer } from "./viewer.js";
 
 /** What a worker is for this script. */
 interface Scope {
@@ -48,6 +50,9 @@ scope.onmessage = ({ data }) => {
         running.hearing.latency = data.latency;
       }
       break;
+    case "retry":
+      running?.retry();
+      break;
     case "leave":
       running?.leave();
       break;
@@ -68,7 +73,9 @@ async function begin(module: ArrayBuffer, { control, ticket: text }: Link): Prom
   if (transport === undefined) {
     return tell("unreachable");
   }
-  running = new Running(viewer, transport, ticket, control);
+  viewer.begin(ticket.secret, control);
+  running = new Running(viewer, ticket, control);
+  running.begin(transport);
 }
 
 /** A link to the first place that answers. */
@@ -78,7 +85,8 @@ async function connect(ticket: Ticket): Promise<WebTransport | undefined> {
     const transport = new WebTransport(`https://${place}/wayferry/1`, { serverCertificateHashes: [hash] });
     // What it ends with is heard elsewhere.
     transport.closed.catch(() => undefined);
-    await transport.ready;
+    const patience = setTimeout(() => transport.close(), PATIENCE);
+    await transport.ready.finally(() => clearTimeout(patience));
     return transport;
   });
   const first = await Promise.any(attempts).catch(() => undefined);
@@ -88,27 +96,28 @@ async function connect(ticket: Ticket): Promise<WebTransport | undefined> {
   return first;
 }
 
-/** A session that has begun. */
+/** A session that has begun, over one link after the other. */
 class Running {
   readonly hearing: Hearing;
   readonly #viewer: Viewer;
-  readonly #transport: WebTransport;
-  readonly #carrier: Carrier;
   readonly #painter: Painter;
   readonly #cursor: CursorTeller | undefined;
+  readonly #search: Search<WebTransport>;
+  /** None while one is looked for. */
+  #link: { readonly transport: WebTransport; readonly carrier: Carrier } | undefined;
+  /** The host has let the page in over the last link, and over any. */
+  #isGood = false;
+  #isKnown = false;
+  #patience: ReturnType<typeof setTimeout> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #measuring: ReturnType<typeof setTimeout> | undefined;
   #isDrawing = false;
   /** A turn is under way, or will be. */
   #isDue = false;
 
-  constructor(viewer: Viewer, transport: WebTransport, ticket: Ticket, control: boolean) {
+  constructor(viewer: Viewer, ticket: Ticket, control: boolean) {
     this.#viewer = viewer;
-    this.#transport = transport;
     this.hearing = new Hearing(viewer, () => this.#soon());
-    viewer.begin(ticket.secret, control);
-    for (const input of control ? standing.values() : []) {
-      viewer.input(input);
-    }
     this.#cursor = control
       ? new CursorTeller(viewer, (cursor) => scope.postMessage({ kind: "cursor", cursor }))
       : undefined;
@@ -116,8 +125,30 @@ class Running {
       window: (key, look) => scope.postMessage({ kind: "window", key, look }),
       gone: (key) => scope.postMessage({ kind: "gone", key }),
     });
-    this.#carrier = new Carrier(transport as unknown as Transport, viewer, () => this.#soon());
+    this.#search = new Search<WebTransport>(
+      {
+        connect: () => connect(ticket),
+        found: (transport) => {
+          viewer.resume();
+          this.begin(transport);
+        },
+        drop: (transport) => transport.close(),
+      },
+      TIMERS,
+    );
+    this.#sayAgain();
+  }
+
+  /** Goes on over this link. */
+  begin(transport: WebTransport): void {
+    const carrier = new Carrier(transport as unknown as Transport, this.#viewer, () => this.#soon());
+    this.#link = { transport, carrier };
     this.#soon();
+  }
+
+  /** A link may be there. */
+  retry(): void {
+    this.#search.now();
   }
 
   setCanvas(key: string, canvas: OffscreenCanvas): void {
@@ -150,24 +181,9 @@ class Running {
   #turn(): void {
     this.#isDue = false;
     this.hearing.pump();
-    this.#carrier.pump();
+    this.#link?.carrier.pump();
     for (let notice = this.#viewer.pollNotice(); notice !== undefined; notice = this.#viewer.pollNotice()) {
-      switch (notice.kind) {
-        case "welcome":
-          tell("shown");
-          if (this.#viewer.maySound()) {
-            scope.postMessage({ kind: "sound" });
-          }
-          this.#measure();
-          break;
-        case "not shown":
-          scope.postMessage({ kind: "not shown", why: notice.why });
-          break;
-        case "over":
-          tell(notice.over);
-          this.#paint();
-          break;
-      }
+      this.#onNotice(notice);
     }
     const clip = this.#viewer.pollCopied();
     if (clip !== undefined) {
@@ -183,6 +199,72 @@ class Running {
         this.#viewer.onTimeout();
         this.#turn();
       }, next);
+    }
+  }
+
+  #onNotice(notice: Notice): void {
+    switch (notice.kind) {
+      case "welcome":
+        this.#shown();
+        if (this.#viewer.maySound()) {
+          scope.postMessage({ kind: "sound" });
+        }
+        break;
+      case "away":
+        this.#lookAgain();
+        break;
+      case "anew":
+        this.#sayAgain();
+        this.#shown();
+        break;
+      case "back":
+        this.#shown();
+        break;
+      case "not shown":
+        scope.postMessage({ kind: "not shown", why: notice.why });
+        break;
+      case "over":
+        this.#search.stop();
+        clearTimeout(this.#patience);
+        tell(notice.over);
+        this.#paint();
+        break;
+    }
+  }
+
+  #shown(): void {
+    clearTimeout(this.#patience);
+    this.#isGood = true;
+    this.#isKnown = true;
+    tell("shown");
+    this.#measure();
+    this.#draw();
+  }
+
+  #lookAgain(): void {
+    this.#link?.carrier.abandon();
+    this.#link = undefined;
+    if (this.#isKnown) {
+      tell("away");
+    } else {
+      this.#patience ??= setTimeout(() => this.#giveUp(), FIRST_PATIENCE);
+    }
+    this.#search.begin(this.#isGood);
+    this.#isGood = false;
+  }
+
+  /** Who was never let in may be at no session. */
+  #giveUp(): void {
+    this.#search.stop();
+    this.#link?.carrier.abandon();
+    this.#link = undefined;
+    tell("lost");
+  }
+
+  /** Tells what the page has said of itself. */
+  #sayAgain(): void {
+    for (const input of this.#cursor === undefined ? [] : standing.values()) {
+      this.#viewer.input(input);
     }
   }
 
@@ -205,11 +287,13 @@ class Running {
 
   /** Tells the round-trip time, where the browser does. */
   async #measure(): Promise<void> {
-    const { getStats } = this.#transport as unknown as { getStats?: () => Promise<{ smoothedRtt?: number }> };
-    const figures = await getStats?.call(this.#transport).catch(() => undefined);
-    if (figures !== undefined) {
+    const link = this.#link;
+    const transport = link?.transport as { getStats?: () => Promise<{ smoothedRtt?: number }> } | undefined;
+    const figures = await transport?.getStats?.().catch(() => undefined);
+    if (figures !== undefined && link === this.#link) {
       scope.postMessage({ kind: "figures", rtt: figures.smoothedRtt });
-      setTimeout(() => this.#measure(), MEASURE_EVERY);
+      clearTimeout(this.#measuring);
+      this.#measuring = setTimeout(() => this.#measure(), MEASURE_EVERY);
     }
   }
 }
@@ -220,3 +304,9 @@ function tell(state: State): void {
 
 /** Milliseconds between two looks at the link's figures. */
 const MEASURE_EVERY = 2000;
+
+/** Milliseconds that one attempt to connect may take. */
+const PATIENCE = 10_000;
+
+/** Milliseconds for which the session is looked for that has never let the page in. */
+const FIRST_PATIENCE = 30_000;

@@ -282,3 +282,15 @@ test("a viewer that closes says why", async () => {
   expect(transport.closes).toEqual([{ closeCode: 0, reason: "" }]);
   expect([transport.opened, viewer.told]).toEqual([[], []]);
 });
+
+test("a link that is given up is closed as a lost one, and the viewer hears nothing more of it", async () => {
+  const { transport, viewer, carrier, settle, news } = begin();
+  carrier.abandon();
+  transport.heard.enqueue(bytes(1));
+  transport.end.lose();
+  await settle();
+  expect(transport.closes).toEqual([{ closeCode: 7, reason: "another link is looked for" }]);
+  expect([viewer.told, news()]).toEqual([[], 0]);
+  carrier.abandon();
+  expect(transport.closes.length).toBe(1);
+});

@@ -2,8 +2,8 @@
 
 import type { Pasted } from "../src/clipboard.js";
 import type { KeyEvent } from "../src/input/keyboard.js";
-import type { Timers } from "../src/input/timers.js";
 import type { Input } from "../src/talk.js";
+import type { Timers } from "../src/timers.js";
 
 /** Takes what is told as a viewer does, and holds it to the rules. */
 export class FakeViewer {

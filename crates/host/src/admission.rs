@@ -318,8 +318,7 @@ impl Admission {
         // A display with a TLS session ticket was let in before.
         let is_known = |peer| early || self.admitted.is_some() || self.admission.secrets().is_known(peer);
         let lane = if peer.is_some_and(is_known) { Lane::Known } else { Lane::Stranger };
-        // A page has none, and shows no incarnation either: it is remembered while it is here, at most, and is to be
-        // taken for no other.
+        // A page has none, and is to be taken for no other; if it comes again it is known by its incarnation.
         let peer = peer.unwrap_or_else(|| Fingerprint(random_bytes()));
         let (number, lost) = self.admission.come((lane, address.ip().into()), peer, now, |config| {
             let mut link = Link::new(Session::new(config), carrier);

@@ -6,7 +6,7 @@
  */
 
 import type { Input } from "../talk.js";
-import type { Timers } from "./timers.js";
+import type { Timers } from "../timers.js";
 
 /** See the module. */
 export class Gate {

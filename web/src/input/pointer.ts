@@ -6,7 +6,7 @@
  */
 
 import type { Input } from "../talk.js";
-import type { Timers } from "./timers.js";
+import type { Timers } from "../timers.js";
 import { type Point, Touch } from "./touch.js";
 import { Wheel, type WheelLike } from "./wheel.js";
 

@@ -5,7 +5,7 @@
  * Invariant: a button that was pressed is released before the last finger is forgotten.
  */
 
-import type { Timers } from "./timers.js";
+import type { Timers } from "../timers.js";
 
 /** What fingers do. */
 export interface Acts {

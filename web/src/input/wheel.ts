@@ -6,7 +6,7 @@
  */
 
 import type { Input } from "../talk.js";
-import type { Timers } from "./timers.js";
+import type { Timers } from "../timers.js";
 
 /** What is used of a `WheelEvent`. */
 export type WheelLike = Pick<WheelEvent, "deltaX" | "deltaY" | "deltaMode"> & {

@@ -5,8 +5,8 @@ export interface Timers {
   clear(timer: number | undefined): void;
 }
 
-/** Those of the page. */
+/** Those of the page, and of its worker. */
 export const TIMERS: Timers = {
-  set: (act, after) => window.setTimeout(act, after),
-  clear: (timer) => window.clearTimeout(timer),
+  set: (act, after) => self.setTimeout(act, after),
+  clear: (timer) => self.clearTimeout(timer),
 };
