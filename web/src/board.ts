@@ -37,7 +37,7 @@ export class Board {
     root.classList.toggle("over", notice !== undefined);
     this.#notice.hidden = notice === undefined;
     if (state === "away") {
-      this.say(AWAY);
+      this.say(root.classList.contains("control") ? `${AWAY} ${WAITING}` : AWAY);
     }
     if (notice !== undefined) {
       this.hush();
@@ -104,4 +104,5 @@ const BADGES = {
   away: "no connection",
 } as Record<State, string>;
 
-const AWAY = "The connection is lost. The page looks for the session; keys that you type wait for it.";
+const AWAY = "The connection is lost. The page looks for the session by itself.";
+const WAITING = "Keys that you type wait for it.";
