@@ -2,6 +2,7 @@
 //!
 //! Invariant: processes and devices go with the value.
 
+use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -26,6 +27,17 @@ pub(super) struct Typed {
     pub(super) unseen: u32,
     /// How often the picture changed sooner than it could by a letter.
     pub(super) early: u32,
+    /// How much later than the worker that paints the page itself had each, in milliseconds, where that was looked at.
+    pub(super) later: Vec<f64>,
+}
+
+/// Who looks at what is painted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Eyes {
+    /// The thread that paints.
+    Painter,
+    /// The page itself, too.
+    Both,
 }
 
 /// See the module.
@@ -53,7 +65,7 @@ impl<'a> Desk<'a> {
             Viewer::Wayferry => share(&dir, &beyond)?,
             Viewer::NoVnc => vnc(&dir, &beyond, signals)?,
         };
-        let chromium = Chromium::open(dir.path(), &address, include_str!("watch.js"))?;
+        let chromium = Chromium::open(dir.path(), &address, scripts(viewer))?;
         Ok(Self { signals, viewer, chromium, _processes: processes, _session: session, beyond, _dir: dir })
     }
 
@@ -79,7 +91,10 @@ impl<'a> Desk<'a> {
         while now() < until {
             // While a page is loaded its predecessor may still answer, or fail to.
             match self.chromium.evaluate(expression) {
-                Ok(Value::Null | Value::Bool(false)) | Err(_) => rig::pass(self.signals, MOMENT)?,
+                Ok(Value::Null | Value::Bool(false)) | Err(_) => {
+                    self.signals.wait_readable(&[self.chromium.as_fd()], Some(MOMENT))?;
+                    self.chromium.listen()?;
+                }
                 Ok(value) => return Ok(value),
             }
         }
@@ -88,21 +103,23 @@ impl<'a> Desk<'a> {
     }
 
     /// Types so many letters; nothing can be answered sooner than `floor`.
-    pub(super) fn type_letters(&mut self, count: u32, floor: Duration) -> Result<Typed, Error> {
+    pub(super) fn type_letters(&mut self, count: u32, floor: Duration, eyes: Eyes) -> Result<Typed, Error> {
         let mut typed = Typed::default();
-        let ready = format!("ready({})", floor.as_millis());
+        let ready = format!("ready({}, {})", floor.as_millis(), eyes == Eyes::Both);
         for (at, letter) in LETTERS.chars().cycle().take(count as usize).enumerate() {
             self.chromium.evaluate(&ready)?;
             self.chromium.press(letter)?;
-            let answer = self.chromium.evaluate("answer")?;
-            match answer["late"].as_f64() {
+            let answers = self.chromium.evaluate("answer")?;
+            let late = |at: usize| answers[at]["late"].as_f64();
+            match late(0) {
                 Some(late) => typed.late.push(late),
                 None => {
                     self.still_shown()?;
                     typed.unseen += 1;
                 }
             }
-            typed.early += answer["early"].as_f64().unwrap_or_default() as u32;
+            typed.later.extend(late(1).zip(late(0)).map(|(page, painter)| page - painter));
+            typed.early += answers[0]["early"].as_f64().unwrap_or_default() as u32;
             // No multiple of a frame, and never the same.
             rig::pass(self.signals, Duration::from_millis(20 + (at as u64 * 37) % 67))?;
         }
@@ -117,6 +134,11 @@ impl<'a> Desk<'a> {
         }
     }
 
+    /// Whether a worker paints the page, and not the page itself.
+    pub(super) fn has_painter(&self) -> bool {
+        self.viewer == Viewer::Wayferry
+    }
+
     /// What the browser calls itself.
     pub(super) fn browser(&mut self) -> Result<String, Error> {
         self.chromium.name()
@@ -127,6 +149,17 @@ impl<'a> Desk<'a> {
         let down = self.beyond.stats().down;
         down.offered_bytes + down.offered * HEADERS
     }
+}
+
+/// What runs in a page before its own script, and in its workers.
+fn scripts(viewer: Viewer) -> [String; 2] {
+    let page = [
+        &format!("const BY_WORKER = {};", viewer == Viewer::Wayferry),
+        include_str!("look.js"),
+        include_str!("watch.js"),
+    ];
+    let worker = [include_str!("look.js"), include_str!("painted.js")];
+    [&page[..], &worker].map(|parts| format!("(() => {{\n{}\n}})();", parts.concat()))
 }
 
 fn lost(what: &str) -> Error {

@@ -3,7 +3,7 @@
 //!
 //! The host and its programs are processes in a network of their own, the browser is one here, and what passes between
 //! the networks is TCP and UDP of the kernel. The page itself says when the pixels of its canvas changed after a key
-//! (`watch.js`). Invariant: one key is on its way at a time.
+//! (`watch.js`), or its worker does if that paints it (`painted.js`). Invariant: one key is on its way at a time.
 
 mod chromium;
 mod desk;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use wayferry_host::edge::signals::Signals;
 use wayferry_stage::{LinkConfig, Loss};
 
-use self::desk::{Desk, Typed};
+use self::desk::{Desk, Eyes, Typed};
 use self::row::Row;
 use super::{document, write_text};
 use crate::error::Error;
@@ -89,10 +89,13 @@ impl Seen {
     fn type_letters(&mut self, desk: &mut Desk<'_>, count: u32) -> Result<(), Error> {
         desk.settle()?;
         // Until controllers and repair know the link.
-        desk.type_letters(count / 4, FLOOR)?;
+        desk.type_letters(count / 4, FLOOR, Eyes::Painter)?;
         let before = desk.bytes();
-        self.typed = desk.type_letters(count, FLOOR)?;
+        self.typed = desk.type_letters(count, FLOOR, Eyes::Painter)?;
         self.bytes = vec![(desk.bytes() - before) as f64 / f64::from(count)];
+        if desk.has_painter() {
+            self.typed.later = desk.type_letters(count / 4, FLOOR, Eyes::Both)?.later;
+        }
         Ok(())
     }
 }
@@ -117,8 +120,10 @@ fn told(loss_percent: f64, most: f64, ours: Seen, peer: Seen) -> Vec<Row> {
     let counted = |number| (count(&ours, number), count(&peer, number));
     let (our_unseen, peer_unseen) = counted(|typed| typed.unseen);
     let (our_early, peer_early) = counted(|typed| typed.early);
+    let later = ours.typed.later;
     vec![
         row("key-to-pixel", "ms", ours.typed.late, peer.typed.late, Some((0.99, most))),
+        row("page-later", "ms", later, vec![], None),
         row("keys-unseen", "keys", our_unseen, peer_unseen, Some((1.0, 0.0))),
         row("changes-early", "", our_early, peer_early, None),
         row("bytes-per-key", "B", ours.bytes, peer.bytes, None),
