@@ -105,6 +105,16 @@ impl Chromium {
         Ok(())
     }
 
+    /// The processes that lay out and paint its pages.
+    pub(super) fn renderers(&mut self) -> Result<Vec<u64>, Error> {
+        let page = self.page.take();
+        let told = self.call("SystemInfo.getProcessInfo", &json!({}));
+        self.page = page;
+        let told = told?;
+        let all = told["processInfo"].as_array().into_iter().flatten();
+        Ok(all.filter(|process| process["type"] == "renderer").filter_map(|one| one["id"].as_u64()).collect())
+    }
+
     /// Hears what it has said by itself.
     pub(super) fn listen(&mut self) -> Result<(), Error> {
         while self.next(Duration::ZERO)?.is_some() {}

@@ -53,17 +53,18 @@ pub(super) struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    /// Starts all of it.
+    /// Starts all of it; the terminal runs this.
     pub(super) fn start(
         viewer: Viewer,
+        terminal: &str,
         [up, down]: [LinkConfig; 2],
         signals: &'a Signals,
     ) -> Result<Self, Error> {
         let beyond = Beyond::open(up, down, true).map_err(system("making a TUN device (/dev/net/tun)"))?;
         let dir = RuntimeDir::private()?;
         let (address, processes, session) = match viewer {
-            Viewer::Wayferry => share(&dir, &beyond)?,
-            Viewer::NoVnc => vnc(&dir, &beyond, signals)?,
+            Viewer::Wayferry => share(&dir, &beyond, terminal)?,
+            Viewer::NoVnc => vnc(&dir, &beyond, signals, terminal)?,
         };
         let chromium = Chromium::open(dir.path(), &address, scripts(viewer))?;
         Ok(Self { signals, viewer, chromium, _processes: processes, _session: session, beyond, _dir: dir })
@@ -126,6 +127,32 @@ impl<'a> Desk<'a> {
         Ok(typed)
     }
 
+    /// Presses a key, of which nothing is measured.
+    pub(super) fn press(&mut self, letter: char) -> Result<(), Error> {
+        self.chromium.press(letter)
+    }
+
+    /// When frames with other pixels were painted in so long a time, in milliseconds.
+    pub(super) fn frames(&mut self, time: Duration) -> Result<Vec<f64>, Error> {
+        let frames = self.chromium.evaluate(&format!("frames({})", time.as_millis()))?;
+        Ok(frames.as_array().into_iter().flatten().filter_map(Value::as_f64).collect())
+    }
+
+    /// Whether a worker that paints is to look at what it has painted.
+    pub(super) fn look(&mut self, whether: bool) -> Result<(), Error> {
+        self.chromium.evaluate(&format!("look({whether})")).map(drop)
+    }
+
+    /// The browser's processes that have pages.
+    pub(super) fn renderers(&mut self) -> Result<Vec<u64>, Error> {
+        self.chromium.renderers()
+    }
+
+    /// Lets time pass.
+    pub(super) fn pass(&self, time: Duration) -> Result<(), Error> {
+        rig::pass(self.signals, time)
+    }
+
     /// Refuses a page of ours that says itself that it is over.
     fn still_shown(&mut self) -> Result<(), Error> {
         match self.chromium.evaluate(STATE)?.as_str() {
@@ -169,11 +196,11 @@ fn lost(what: &str) -> Error {
 type Started = (String, Vec<Process>, Option<Session>);
 
 /// Wayferry's host beyond, and what serves its page here.
-fn share(dir: &RuntimeDir, beyond: &Beyond) -> Result<Started, Error> {
+fn share(dir: &RuntimeDir, beyond: &Beyond, terminal: &str) -> Result<Started, Error> {
     let address = format!("{}:{PORT}", Beyond::ADDRESS);
-    let terminal = "exec foot --override=font=monospace:size=10 sh -c 'stty -icanon; exec cat > /dev/null'";
-    let words =
-        ["--audio", "off", "--name", "bench", "host", "--listen", &address, "--", "sh", "-c", terminal];
+    let session = ["--audio", "off", "--name", "bench", "host", "--listen", &address, "--"];
+    let foot = ["foot", "--override=font=monospace:size=10", "sh", "-c", terminal];
+    let words = [&session[..], &foot].concat();
     let mut command = wayferry(dir, &words);
     command.stdout(Stdio::piped());
     let started = beyond.run(move || command.spawn()).and_then(|child| child);
@@ -193,7 +220,7 @@ fn share(dir: &RuntimeDir, beyond: &Beyond) -> Result<Started, Error> {
 }
 
 /// A VNC server beyond with a terminal, and noVNC before it.
-fn vnc(dir: &RuntimeDir, beyond: &Beyond, signals: &Signals) -> Result<Started, Error> {
+fn vnc(dir: &RuntimeDir, beyond: &Beyond, signals: &Signals, terminal: &str) -> Result<Started, Error> {
     let start = |program: &str, words: &[&str]| -> Result<Process, Error> {
         let mut command = Command::new(program);
         command.args(words).env("DISPLAY", DISPLAY).env("HOME", dir.path());
@@ -220,7 +247,7 @@ fn vnc(dir: &RuntimeDir, beyond: &Beyond, signals: &Signals) -> Result<Started, 
     let bridge = start("websockify", &["--web", "/usr/share/novnc", &from, &to])?;
     // Until its socket is there.
     rig::pass(signals, SETTLE)?;
-    let terminal = start("xterm", &["-geometry", "100x30+0+0", "-e", "stty -icanon; exec cat > /dev/null"])?;
+    let terminal = start("xterm", &["-geometry", "100x30+0+0", "-e", "sh", "-c", terminal])?;
     rig::pass(signals, SETTLE)?;
     let page = format!("http://{address}:{PORT}/vnc_lite.html?path=websockify");
     Ok((page, vec![terminal, bridge, server], None))

@@ -98,3 +98,22 @@ globalThis.ready = (floor, both) => {
     const answers = (both ? [main, page] : [main]).map((reader) => answerOf(reader, floor, () => pressed));
     globalThis.answer = Promise.all(answers);
 };
+
+// When frames with other pixels were painted during so many milliseconds.
+globalThis.frames = (time) => new Promise((resolve) => {
+    const frames = [];
+    let before = main.last?.sum;
+    listen(main, ({ at, sum }) => {
+        if (sum !== before) {
+            frames.push(at);
+            before = sum;
+        }
+    });
+    setTimeout(() => {
+        listen(main, undefined);
+        resolve(frames);
+    }, time);
+});
+
+// Whether the worker that paints is to look at what it has painted: that takes of the processor what is not the page's.
+globalThis.look = (whether) => channel.postMessage(whether);
