@@ -59,8 +59,8 @@ export class Painter {
     }
   }
 
-  /** Paints all that is new. */
-  paint(): void {
+  /** Paints all that is new, in the frame that the browser began at that time. */
+  paint(began: number): void {
     const { words, text } = this.#viewer.drawing();
     const windows = readDrawing(words, text);
     const parts = new Set(windows.flatMap((window) => window.parts.map((part) => part.key)));
@@ -84,7 +84,7 @@ export class Painter {
         this.#paintWindow(window, by, shown);
       }
     }
-    this.#viewer.onFrame();
+    this.#viewer.onFrame(began);
   }
 
   #tell(window: Window): void {

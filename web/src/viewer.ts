@@ -30,7 +30,7 @@ interface Exports {
   poll_transmit(now: number): number;
   poll_notice(): number;
   wants_frame(): number;
-  on_frame(now: number): void;
+  on_frame(now: number, began: number): void;
   drawing(): void;
   text(): void;
   damage(program: number, low: number, high: number): number;
@@ -254,9 +254,9 @@ export class Viewer {
     return this.#exports.wants_frame() !== 0;
   }
 
-  /** Everything that there is has been drawn. */
-  onFrame(): void {
-    this.#exports.on_frame(this.#now());
+  /** Everything that there is has been drawn, in the frame that the browser began then by `performance.now()`. */
+  onFrame(began: number): void {
+    this.#exports.on_frame(this.#now(), began - this.#begun);
   }
 
   /** What there is to be drawn: words, and the text that they name. */

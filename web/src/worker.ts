@@ -227,7 +227,7 @@ class Running {
         this.#search.stop();
         clearTimeout(this.#patience);
         tell(notice.over);
-        this.#paint();
+        this.#paint(performance.now());
         break;
     }
   }
@@ -272,15 +272,15 @@ class Running {
   #draw(): void {
     if (!this.#isDrawing) {
       this.#isDrawing = true;
-      requestAnimationFrame(() => {
+      requestAnimationFrame((began) => {
         this.#isDrawing = false;
-        this.#paint();
+        this.#paint(began);
       });
     }
   }
 
-  #paint(): void {
-    this.#painter.paint();
+  #paint(began: number): void {
+    this.#painter.paint(began);
     this.#cursor?.look().catch(raise);
     this.#soon();
   }

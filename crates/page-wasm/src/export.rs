@@ -255,10 +255,10 @@ extern "C" fn wants_frame() -> u32 {
     viewing(|viewer, _, _| viewer.page().wants_frame().into())
 }
 
-/// Everything that there is has been drawn.
+/// Everything that there is has been drawn, in the frame that the browser began at `began`.
 #[unsafe(no_mangle)]
-extern "C" fn on_frame(now: f64) {
-    viewing(|viewer, _, _| viewer.on_frame(time(now)));
+extern "C" fn on_frame(now: f64, began: f64) {
+    viewing(|viewer, _, _| viewer.on_frame(time(now), time(began)));
 }
 
 /// What there is to be drawn, at [`out`]: the words of [`Drawing`]. Its text is given by [`text`].

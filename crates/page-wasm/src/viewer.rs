@@ -196,9 +196,10 @@ impl Viewer {
         }
     }
 
-    /// Everything that is to be seen has been drawn.
-    pub fn on_frame(&mut self, now: Time) {
-        self.page.on_frame();
+    /// Everything that is to be seen has been drawn, in the frame that the browser began at `began`.
+    pub fn on_frame(&mut self, now: Time, began: Time) {
+        let HostTime(time_ns) = self.config.clock_origin + began.since_start();
+        self.page.on_frame(time_ns);
         self.go_on(now);
     }
 

@@ -333,7 +333,7 @@ proptest! {
                     let surface = made.surface(which).unwrap_or(20);
                     page.on_update(Time::ZERO, &header(surface, seq, 8, fresh), chunks(8, seq as u8));
                 }
-                Deed::Frame => page.on_frame(),
+                Deed::Frame => page.on_frame(0),
                 _ => {}
             }
             look(&mut page);
@@ -356,7 +356,7 @@ proptest! {
                 Step::Say(message) => page.on_message(now, PROGRAM, &message.encode()),
                 Step::Raw(bytes) => page.on_message(now, PROGRAM, &bytes),
                 Step::Update(header, chunks) => page.on_update(now, &header, chunks),
-                Step::Frame => page.on_frame(),
+                Step::Frame => page.on_frame(0),
                 Step::Pass(time) => {
                     now += std::time::Duration::from_millis(time);
                     page.on_timeout(now);
