@@ -67,13 +67,7 @@ export class Painter {
     for (const key of [...this.#surfaces.keys()].filter((key) => !parts.has(key))) {
       this.#surfaces.delete(key);
     }
-    const keys = new Set(windows.map((window) => window.key));
-    for (const key of [...this.#looks.keys()].filter((key) => !keys.has(key))) {
-      this.#looks.delete(key);
-      this.#canvases.delete(key);
-      this.#painted.delete(key);
-      this.#frame.gone(key);
-    }
+    this.#keep(new Set(windows.map((window) => window.key)));
     const scales = resolutions(windows);
     for (const window of windows) {
       const isNew = window.parts.map((part) => this.#paintSurface(part)).includes(true);
@@ -85,6 +79,20 @@ export class Painter {
       }
     }
     this.#viewer.onFrame(began);
+  }
+
+  /** What comes is none of the windows that were, though it may have their keys. */
+  forget(): void {
+    this.#keep(new Set());
+  }
+
+  #keep(keys: ReadonlySet<string>): void {
+    for (const key of [...this.#looks.keys()].filter((key) => !keys.has(key))) {
+      this.#looks.delete(key);
+      this.#canvases.delete(key);
+      this.#painted.delete(key);
+      this.#frame.gone(key);
+    }
   }
 
   #tell(window: Window): void {

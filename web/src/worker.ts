@@ -35,7 +35,7 @@ scope.onmessage = ({ data }) => {
       running?.setCanvas(data.key, data.canvas);
       break;
     case "input":
-      if (data.input.kind === "area" || data.input.kind === "layout") {
+      if (STANDING.includes(data.input.kind)) {
         standing.set(data.input.kind, data.input);
       } else if (data.input.kind === "move") {
         scope.postMessage({ kind: "taken" });
@@ -214,6 +214,7 @@ class Running {
         this.#lookAgain();
         break;
       case "anew":
+        this.#painter.forget();
         this.#sayAgain();
         this.#shown();
         break;
@@ -301,6 +302,9 @@ class Running {
 function tell(state: State): void {
   scope.postMessage({ kind: "state", state });
 }
+
+/** What stays as it is until it is told otherwise. */
+const STANDING: readonly string[] = ["area", "layout", "modifiers"];
 
 /** Milliseconds between two looks at the link's figures. */
 const MEASURE_EVERY = 2000;

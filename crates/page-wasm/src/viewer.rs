@@ -409,7 +409,7 @@ impl Viewer {
         self.page = Page::new(self.role);
         self.channels.clear();
         self.pipes = Pipes::default();
-        self.sound.tell_again();
+        self.sound.begin_anew();
         self.has_missed = false;
         self.notices.push_back(Notice::Anew);
     }
