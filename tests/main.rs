@@ -41,6 +41,7 @@ mod ssh;
 mod stdio;
 mod strangers;
 mod suspended;
+mod tabs;
 mod toolkits;
 mod tray;
 mod units;
