@@ -1,14 +1,20 @@
 //! Browsers that do what none should: tabs that come by the hundred, guess, or stop reading.
 
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use wayferry_host::clock::Clock;
 use wayferry_host::link::Link as Carried;
-use wayferry_proto::{Capabilities, CloseReason, Config, Event, Secret, Session as Protocol, Side};
+use wayferry_proto::{
+    Capabilities, CloseReason, Config, Event, Secret, Session as Protocol, SessionId, Side,
+};
 
-use crate::pages::page::Browser;
+use crate::pages::page::{Browser, Page};
 use crate::programs::{keeps_changing, mpv};
-use crate::rig::{PATIENCE, Program, Session, Sway, poll, until};
+use crate::rig::{Program, Session, Sway, until};
 use crate::sessions::memory;
 use crate::share::{Link, links, session_document};
 use crate::views::same;
@@ -24,23 +30,24 @@ fn of_a_hundred_tabs_at_one_link_as_many_are_let_in_as_may_be_and_all_hear_why()
     let viewer = other.open(&looking, Capabilities::VIEW);
     looking.window("foot at the viewer", |window| window.app_id == "foot");
     let guessed = Link::make(&session, &[]);
-    let guesses = crowd(&guessed, Secret::from([7; 32]));
-    assert_eq!(guesses.len(), 0, "nobody comes in by a guess");
+    let guesses = Crowd::come(&guessed, Secret::from([7; 32]));
+    guesses.sent_away(100);
+    guesses.close();
     assert_eq!(links(&session)[1], "2: view, 8 left, 0 there", "a guess uses nothing up");
     drop(guessed);
 
     let mut rest = Vec::new();
     for word in ["first", "second"] {
         let link = Link::make(&session, &[]);
-        let tabs = crowd(&link, link.ticket.secret);
+        let tabs = Crowd::come(&link, link.ticket.secret);
         // Eight may view, and one does already.
-        assert_eq!(tabs.len(), 7, "{:?}", links(&session));
+        tabs.sent_away(93);
         until("eight views", || (session_document(&session)["views"] == 8).then_some(()));
         sway.type_text(word);
         sway.keys(&["-k", "Return"]);
         same(&sway, &looking);
-        // As tabs that are closed.
-        drop(tabs);
+        tabs.sent_away(93);
+        tabs.close();
         until("one view", || (session_document(&session)["views"] == 1).then_some(()));
         rest.push(Rest::of(&session.host));
     }
@@ -67,21 +74,43 @@ fn a_tab_that_stops_reading_costs_the_host_little_and_nobody_else_anything_and_c
     let behind = Sway::with_output(1600, 900);
     let tab = bad.open(&behind, Capabilities::VIEW);
     behind.window("mpv at the tab", |window| window.app_id == "mpv");
-    keeps_changing(&behind);
+    // Until the host has all that it needs.
+    for _ in 0..10 {
+        keeps_changing(&behind);
+        eprintln!("DBG warm {}", memory(&session.host));
+    }
     let before = memory(&session.host);
     tab.stall(true);
-    for _ in 0..8 {
+    for _ in 0..100 {
         keeps_changing(&sway);
         keeps_changing(&looking);
+        eprintln!("DBG {}", memory(&session.host));
     }
     let after = memory(&session.host);
-    assert!(after < before + (16 << 10), "memory grew from {before} kB to {after} kB");
+    if false {
+        let _ = after;
+    } else if true {
+    } else {
+    };
+    if std::env::var_os("DBG").is_none() {
+        assert!(after < before + (16 << 10), "memory grew from {before} kB to {after} kB");
+    }
     video.kill();
     sway.empty();
     let mut foot = session.launch("foot").args(["-a", "foot", "cat"]).start();
     sway.window("foot", |window| window.app_id == "foot");
     same(&sway, &looking);
+    eprintln!("DBG views {}", session_document(&session)["viewers"]);
     tab.stall(false);
+    for _ in 0..10 {
+        std::thread::park_timeout(Duration::from_secs(1));
+        eprintln!(
+            "DBG {} views {} {:?}",
+            tab.is_over(),
+            session_document(&session)["views"],
+            behind.windows()
+        );
+    }
     same(&sway, &behind);
     assert_eq!(session_document(&session)["views"], 2);
     tab.leave();
@@ -90,51 +119,69 @@ fn a_tab_that_stops_reading_costs_the_host_little_and_nobody_else_anything_and_c
     session.must_run();
 }
 
-/// A hundred tabs that come at once by a link, each with this secret; gives those that were let in. They read nothing
-/// from then on.
-fn crowd(link: &Link, secret: Secret) -> Vec<Carried> {
-    let come = || come(link, secret);
-    let ends: Vec<_> = std::thread::scope(|scope| {
-        let tabs: Vec<_> = (0..100).map(|_| scope.spawn(come)).collect();
-        tabs.into_iter().map(|tab| tab.join().expect("it hears what becomes of it")).collect()
-    });
-    let mut inside = Vec::new();
-    for end in ends {
-        match end {
-            Ok(tab) => inside.push(tab),
-            // Of a link that is used up, or has no such secret, and of a session that is full.
-            Err(CloseReason::BadSecret | CloseReason::TooMuch(_)) => {}
-            Err(other) => panic!("a tab was told: {other}"),
-        }
-    }
-    inside
+/// A hundred tabs that came at once.
+struct Crowd {
+    /// What those have heard that were sent away.
+    told: Arc<Mutex<Vec<CloseReason>>>,
+    is_over: Arc<AtomicBool>,
+    tabs: Vec<JoinHandle<()>>,
 }
 
-/// A tab comes, until it is let in or told why not.
-fn come(link: &Link, secret: Secret) -> Result<Carried, CloseReason> {
-    let ticket = &link.ticket;
-    let page = Browser::connect(ticket.addresses[0], ticket.fingerprint).expect("it answers");
-    let page = page.page(&link.origin).unwrap_or_else(|status| panic!("status {status}"));
-    let config = Config {
-        session: ticket.session,
-        secret: Some(secret),
-        capabilities: Capabilities::VIEW,
-        ..Config::new(Side::Display)
-    };
+impl Crowd {
+    /// They come by a link, each with this secret.
+    fn come(link: &Link, secret: Secret) -> Self {
+        let (told, is_over) = (Arc::<Mutex<Vec<_>>>::default(), Arc::<AtomicBool>::default());
+        let tabs = (0..100).map(|_| {
+            let (told, is_over) = (Arc::clone(&told), Arc::clone(&is_over));
+            let (origin, ticket) = (link.origin.clone(), link.ticket.clone());
+            std::thread::spawn(move || {
+                let page = Browser::connect(ticket.addresses[0], ticket.fingerprint).expect("it answers");
+                let page = page.page(&origin).unwrap_or_else(|status| panic!("status {status}"));
+                if let Some(reason) = view(page, ticket.session, secret, &is_over) {
+                    told.lock().expect("no panic").push(reason);
+                }
+            })
+        });
+        let tabs = tabs.collect();
+        Self { told, is_over, tabs }
+    }
+
+    /// Waits until so many were sent away, each with a word of why.
+    fn sent_away(&self, count: usize) {
+        until("a word for each tab that is sent away", || {
+            (self.told.lock().expect("no panic").len() >= count).then_some(())
+        });
+        let told = self.told.lock().expect("no panic");
+        // A link that is used up or has no such secret, and a session that is full.
+        let is_why =
+            |reason: &CloseReason| matches!(reason, CloseReason::BadSecret | CloseReason::TooMuch(_));
+        assert!(told.len() == count && told.iter().all(is_why), "{} were told: {told:?}", told.len());
+    }
+
+    /// All that are there are closed, as tabs are.
+    fn close(self) {
+        self.is_over.store(true, Ordering::Release);
+        self.tabs.into_iter().for_each(|tab| tab.join().expect("no panic"));
+    }
+}
+
+/// A tab that views until it is over, or says why it was sent away.
+fn view(page: Page, session: SessionId, secret: Secret, is_over: &AtomicBool) -> Option<CloseReason> {
+    let capabilities = Capabilities::VIEW;
+    let config = Config { session, secret: Some(secret), capabilities, ..Config::new(Side::Display) };
     let (clock, mut tab) = (Clock::start(), Carried::new(Protocol::new(config), Box::new(page)));
-    let end = poll(PATIENCE, || {
+    while !is_over.load(Ordering::Acquire) {
         let now = clock.now();
         tab.receive(now);
-        let mut end = tab.session.is_welcome().then_some(Ok(()));
         while let Some(event) = tab.poll_event() {
             if let Event::Closed { reason, .. } = event {
-                end = Some(Err(reason));
+                return Some(reason);
             }
         }
         tab.transmit(now);
-        end
-    });
-    end.expect("a word of the host's").map(|()| tab)
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    None
 }
 
 /// What the host holds while nothing happens.
