@@ -164,9 +164,6 @@ impl Display {
         Self { handle, is_stalled, thread: Some(std::thread::spawn(run)) }
     }
 
-    pub(crate) fn is_over(&self) -> bool {
-        self.thread.as_ref().is_none_or(|thread| thread.is_finished())
-    }
     /// Stops reading what comes, or goes on.
     pub(crate) fn stall(&self, whether: bool) {
         self.is_stalled.store(whether, Ordering::Release);

@@ -61,56 +61,36 @@ fn of_a_hundred_tabs_at_one_link_as_many_are_let_in_as_may_be_and_all_hear_why()
     session.must_run();
 }
 
-/// Its tab stops reading while a video plays, which 16 MiB are nothing to.
 #[test]
 fn a_tab_that_stops_reading_costs_the_host_little_and_nobody_else_anything_and_catches_up() {
-    let (sway, looking) = (Sway::start(), Sway::with_output(1600, 900));
+    let (sway, looking, behind) =
+        (Sway::start(), Sway::with_output(2000, 1200), Sway::with_output(2000, 1200));
     let mut session = Session::start(&sway);
     let mut video = session.join(mpv(session.home()).arg("--loop")).start();
     sway.window("mpv", |window| window.app_id == "mpv");
     let (good, bad) = (Link::make(&session, &[]), Link::make(&session, &[]));
     let viewer = good.open(&looking, Capabilities::VIEW);
     looking.window("mpv at the viewer", |window| window.app_id == "mpv");
-    let behind = Sway::with_output(1600, 900);
     let tab = bad.open(&behind, Capabilities::VIEW);
     behind.window("mpv at the tab", |window| window.app_id == "mpv");
     // Until the host has all that it needs.
     for _ in 0..10 {
         keeps_changing(&behind);
-        eprintln!("DBG warm {}", memory(&session.host));
     }
     let before = memory(&session.host);
     tab.stall(true);
-    for _ in 0..100 {
+    for _ in 0..10 {
         keeps_changing(&sway);
         keeps_changing(&looking);
-        eprintln!("DBG {}", memory(&session.host));
     }
     let after = memory(&session.host);
-    if false {
-        let _ = after;
-    } else if true {
-    } else {
-    };
-    if std::env::var_os("DBG").is_none() {
-        assert!(after < before + (16 << 10), "memory grew from {before} kB to {after} kB");
-    }
+    assert!(after < before + (16 << 10), "memory grew from {before} kB to {after} kB");
     video.kill();
     sway.empty();
     let mut foot = session.launch("foot").args(["-a", "foot", "cat"]).start();
     sway.window("foot", |window| window.app_id == "foot");
     same(&sway, &looking);
-    eprintln!("DBG views {}", session_document(&session)["viewers"]);
     tab.stall(false);
-    for _ in 0..10 {
-        std::thread::park_timeout(Duration::from_secs(1));
-        eprintln!(
-            "DBG {} views {} {:?}",
-            tab.is_over(),
-            session_document(&session)["views"],
-            behind.windows()
-        );
-    }
     same(&sway, &behind);
     assert_eq!(session_document(&session)["views"], 2);
     tab.leave();
