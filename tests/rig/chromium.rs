@@ -20,8 +20,9 @@ pub(crate) struct Chromium {
     heard: Vec<u8>,
     calls: u64,
     page: String,
-    /// The page's worker, once somebody asks for its memory.
+    /// The page's worker and its WebAssembly, once somebody asks for their memory.
     worker: Option<String>,
+    wasm: Option<Value>,
 }
 
 /// What a page and its worker hold, in bytes, when all garbage is gone.
@@ -46,7 +47,8 @@ impl Chromium {
         let words = [&["-c", &script, "chromium"][..], &FLAGS, &[&profile, "about:blank"]].concat();
         let program = home.launch("sh").args(words).start();
         let (heard, page) = (Vec::new(), String::new());
-        let mut chromium = Self { program, commands, answers, heard, calls: 0, page, worker: None };
+        let mut chromium =
+            Self { program, commands, answers, heard, calls: 0, page, worker: None, wasm: None };
         let target = chromium.call("Target.createTarget", &json!({ "url": address }));
         let attach = json!({ "targetId": target["targetId"], "flatten": true });
         let attached = chromium.call("Target.attachToTarget", &attach);
@@ -127,16 +129,24 @@ impl Chromium {
             Some(worker) => worker.clone(),
             None => self.attach_worker(),
         };
+        let wasm = match &self.wasm {
+            Some(wasm) => wasm.clone(),
+            None => self.find_wasm(&worker),
+        };
         let heap = self.heap(&page) + self.heap(&worker);
-        let memory = json!({ "expression": "WebAssembly.Memory.prototype" });
-        let prototype = self.call_in(&worker, "Runtime.evaluate", &memory)["result"]["objectId"].take();
-        let all = self.call_in(&worker, "Runtime.queryObjects", &json!({ "prototypeObjectId": prototype }));
         let add = "function () { return this.reduce((sum, memory) => sum + memory.buffer.byteLength, 0); }";
-        let how = json!({
-            "objectId": all["objects"]["objectId"], "functionDeclaration": add, "returnByValue": true
-        });
+        let how = json!({ "objectId": wasm, "functionDeclaration": add, "returnByValue": true });
         let wasm = number(&self.call_in(&worker, "Runtime.callFunctionOn", &how)["result"]["value"]);
         TabMemory { heap, wasm }
+    }
+
+    /// All memories of WebAssembly that a worker has, as a list.
+    fn find_wasm(&mut self, worker: &str) -> Value {
+        let memory = json!({ "expression": "WebAssembly.Memory.prototype" });
+        let prototype = self.call_in(worker, "Runtime.evaluate", &memory)["result"]["objectId"].take();
+        let all = self.call_in(worker, "Runtime.queryObjects", &json!({ "prototypeObjectId": prototype }));
+        self.wasm = Some(all["objects"]["objectId"].clone());
+        all["objects"]["objectId"].clone()
     }
 
     fn heap(&mut self, session: &str) -> usize {

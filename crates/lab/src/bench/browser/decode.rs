@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::Duration;
 
 use wayferry_host::settings::Compress;
 use wayferry_message::{Request, ToDisplay, Unit, UnitContent, WireArg, WireId};
@@ -100,6 +101,8 @@ struct Stage {
     streams: [BTreeMap<StreamId, u64>; 2],
     /// What the page has received that the browser has not.
     received: Vec<Arrival>,
+    /// What the page has taken for it.
+    taken: Duration,
 }
 
 impl Stage {
@@ -122,6 +125,7 @@ impl Stage {
             shown: 0,
             streams: Default::default(),
             received: Vec::new(),
+            taken: Duration::ZERO,
         };
         stage.settle();
         for message in window() {
@@ -155,12 +159,13 @@ impl Stage {
         };
         self.host.send_update(header, chunks).map_err(|error| lost(&error.to_string()))?;
         self.say(&shows(self.shown))?;
-        let start = now();
+        self.taken = Duration::ZERO;
         self.settle();
+        let start = now();
         let program = self.viewer.page().program(PROGRAM).ok_or_else(|| lost("no program"))?;
         let content = program.content(SURFACE).ok_or_else(|| lost("no picture"))?;
         let pixels = rgba(content, content.size().rect());
-        let time = (now() - start).as_secs_f64() * 1e3;
+        let time = (self.taken + now() - start).as_secs_f64() * 1e3;
         self.viewer.on_frame(Time::ZERO);
         Ok((time, sum(&pixels)))
     }
@@ -169,7 +174,10 @@ impl Stage {
     fn settle(&mut self) {
         loop {
             let mut is_idle = true;
-            while let Some(transmit) = self.viewer.poll_transmit(Time::ZERO) {
+            let start = now();
+            let said: Vec<_> = std::iter::from_fn(|| self.viewer.poll_transmit(Time::ZERO)).collect();
+            self.taken += now() - start;
+            for transmit in said {
                 is_idle = false;
                 for arrival in carry(&mut self.streams[0], transmit) {
                     self.host.receive(Time::ZERO, arrival);
@@ -180,7 +188,9 @@ impl Stage {
                 is_idle = false;
                 for arrival in carry(&mut self.streams[1], transmit) {
                     self.received.push(arrival.clone());
+                    let start = now();
                     self.viewer.receive(Time::ZERO, arrival);
+                    self.taken += now() - start;
                 }
             }
             if is_idle {

@@ -1,5 +1,5 @@
 //! `wayferry bench browser`: typing into a terminal that a page in Chromium shows, over links that lose packets, and
-//! the same in a page of noVNC before a VNC server.
+//! scrolling in it, and the same in a page of noVNC before a VNC server; and decoding in the page alone.
 //!
 //! The host and its programs are processes in a network of their own, the browser is one here, and what passes between
 //! the networks is TCP and UDP of the kernel. The page itself says when the pixels of its canvas changed after a key
