@@ -35,8 +35,9 @@ fn two_browsers_and_the_host_hold_no_more_after_long_and_every_key_arrives() {
             typed.push(letter);
             std::thread::park_timeout(PACE);
         }
-        let tabs = [display.memory(), viewer.memory()];
-        held.push(Held { at: start.elapsed(), host: memory(&session.host) << 10, tabs });
+        let [TabMemory { heap, wasm }, other] = [display.memory(), viewer.memory()];
+        let bytes = [memory(&session.host) << 10, heap, wasm, other.heap, other.wasm];
+        held.push(Held { at: start.elapsed(), bytes });
         session.host.must_run();
     }
     let heard = session.home().read_when("typed", |heard| heard.len() >= typed.len());
@@ -53,30 +54,22 @@ fn two_browsers_and_the_host_hold_no_more_after_long_and_every_key_arrives() {
     session.host.must_run();
 }
 
-/// What was held at a time, in bytes.
+/// What was held at a time, in bytes, of each of [`WHAT`].
 #[derive(Debug)]
 struct Held {
     at: Duration,
-    host: usize,
-    /// The display's and the viewer's.
-    tabs: [TabMemory; 2],
+    bytes: [usize; WHAT.len()],
 }
 
-/// What has more in the last quarter of the time than it had in the second, and how much.
+/// What has more in the last quarter of the time than it had in the second, and both.
 fn grown(held: &[Held], time: Duration) -> Vec<(&'static str, usize, usize)> {
-    let all: [(&str, fn(&Held) -> usize); 5] = [
-        ("host", |held| held.host),
-        ("heap of the display's tab", |held| held.tabs[0].heap),
-        ("WebAssembly of the display's tab", |held| held.tabs[0].wasm),
-        ("heap of the viewer's tab", |held| held.tabs[1].heap),
-        ("WebAssembly of the viewer's tab", |held| held.tabs[1].wasm),
-    ];
-    let most = |of: fn(&Held) -> usize, quarter: u32| {
+    let most = |what: usize, quarter: u32| {
         let part = time * (quarter - 1) / 4..time * quarter / 4;
-        held.iter().filter(|held| part.contains(&held.at)).map(of).max().expect("somebody looked")
+        let there = held.iter().filter(|held| part.contains(&held.at)).map(|held| held.bytes[what]);
+        there.max().expect("somebody looked")
     };
-    let quarters = all.map(|(name, of)| (name, most(of, 2), most(of, 4)));
-    quarters.into_iter().filter(|(_, before, after)| *after > before + MORE).collect()
+    let quarters = WHAT.iter().enumerate().map(|(what, name)| (*name, most(what, 2), most(what, 4)));
+    quarters.filter(|(_, before, after)| *after > before + MORE).collect()
 }
 
 fn minutes() -> Duration {
@@ -87,6 +80,9 @@ fn minutes() -> Duration {
 /// Keeps what is typed, and prints until it is told to be quiet.
 const TALKER: &str = "stty -icanon -echo; cat < /dev/tty > typed & \
     while [ ! -e quiet ]; do date; uptime; ls -l /usr/lib | head -n 5; sleep 0.1; done; exec tail -f /dev/null";
+
+const WHAT: [&str; 5] =
+    ["host", "display's scripts", "display's WebAssembly", "viewer's scripts", "viewer's WebAssembly"];
 
 /// Keys between two looks at memory, and the pause behind each.
 const KEYS: usize = 50;

@@ -47,7 +47,7 @@ pub(super) fn measure(desk: &mut Desk<'_>, kind: Kind, count: usize) -> Result<D
     desk.evaluate(include_str!("decode.js"))?;
     let mut decoded = Decoded::default();
     for number in 0..WARM + count {
-        let (native, sum) = stage.show(kind.picture(number as u64))?;
+        let (native, sum) = stage.show(&kind.picture(number as u64))?;
         let told = desk.evaluate(&format!("decode({})", script(&std::mem::take(&mut stage.received))))?;
         if told["sum"].as_u64() != Some(sum) {
             return Err(SessionError::Lost(format!("the page decodes other pixels: {told}")).into());
@@ -139,7 +139,7 @@ impl Stage {
     }
 
     /// Shows a picture; gives the milliseconds that the page takes, and the sum of its pixels.
-    fn show(&mut self, picture: Canvas) -> Result<(f64, u64), Error> {
+    fn show(&mut self, picture: &Canvas) -> Result<(f64, u64), Error> {
         let (width, height) = SIZE;
         let damage = [Rect::new(0, 0, width, height)];
         let frame = Frame { width, height, pixels: picture.pixels(), damage: &damage, scroll: None };
