@@ -132,6 +132,11 @@ impl<'a> Desk<'a> {
         self.chromium.press(letter)
     }
 
+    /// The value of an expression of JavaScript in the page, once it has one.
+    pub(super) fn evaluate(&mut self, expression: &str) -> Result<Value, Error> {
+        self.chromium.evaluate(expression)
+    }
+
     /// When frames with other pixels were painted in so long a time, in milliseconds.
     pub(super) fn frames(&mut self, time: Duration) -> Result<Vec<f64>, Error> {
         let frames = self.chromium.evaluate(&format!("frames({})", time.as_millis()))?;

@@ -1,11 +1,12 @@
 //! `wayferry bench browser`: typing into a terminal that a page in Chromium shows, over links that lose packets, and
-//! the same in a page of noVNC before a VNC server.
+//! scrolling in it, and the same in a page of noVNC before a VNC server; and decoding in the page alone.
 //!
 //! The host and its programs are processes in a network of their own, the browser is one here, and what passes between
 //! the networks is TCP and UDP of the kernel. The page itself says when the pixels of its canvas changed after a key
 //! (`watch.js`), or its worker does if that paints it (`painted.js`). Invariant: one key is on its way at a time.
 
 mod chromium;
+mod decode;
 mod desk;
 mod row;
 mod scroll;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use wayferry_host::edge::signals::Signals;
 use wayferry_stage::{LinkConfig, Loss};
 
+use self::decode::{Decoded, Kind};
 use self::desk::{Desk, Eyes, Typed};
 use self::row::{Row, Target};
 use self::scroll::Scrolled;
@@ -47,6 +49,12 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<u8, Error> {
         for (percent, _) in LOSSES.into_iter().take(SCROLLED) {
             let (name, scrolled) = bench.scroll(percent)?;
             tell(&name, scroll::told(percent, scrolled));
+        }
+    }
+    if is_wanted(flags, "decode") && bench.viewers[0].is_some() {
+        for kind in [Kind::Text, Kind::Photograph] {
+            let (name, decoded) = bench.decode(kind)?;
+            tell(&name, decode::told(kind, decoded));
         }
     }
     if let Some(path) = &flags.json {
@@ -100,6 +108,15 @@ impl Bench<'_> {
             }
         }
         Ok(seen)
+    }
+
+    /// Decodes pictures in our page; tells the browser's name, too.
+    fn decode(&self, kind: Kind) -> Result<(String, Decoded), Error> {
+        let mut desk = Desk::start(Viewer::Wayferry, SILENT, links(0.0, 0), self.signals)?;
+        desk.first_picture()?;
+        desk.settle()?;
+        let decoded = decode::measure(&mut desk, kind, if self.quick { 3 } else { PICTURES })?;
+        Ok((desk.browser()?, decoded))
     }
 
     /// Scrolls in each page, over a link that loses so much; tells the browser's name, too.
@@ -213,7 +230,10 @@ const SCROLL: Duration = Duration::from_secs(10);
 const SCROLL_QUICKLY: Duration = Duration::from_secs(3);
 
 /// What `--only` may name beside pages.
-const PARTS: [&str; 2] = ["keys", "scroll"];
+const PARTS: [&str; 3] = ["keys", "scroll", "decode"];
+
+/// Pictures of a kind that are decoded.
+const PICTURES: usize = 10;
 
 /// A terminal that shows what is typed.
 const SILENT: &str = "stty -icanon; exec cat > /dev/null";

@@ -1,6 +1,6 @@
 //! A terminal that scrolls in a page: how often the canvas changes, and what the tab takes of the processor for it.
 //!
-//! Invariant: while the processor is measured nobody looks at the canvas.
+//! Invariant: the canvas is not looked at while the processor is measured.
 
 use std::fs;
 use std::time::Duration;
