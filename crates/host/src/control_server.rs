@@ -6,7 +6,7 @@
 //! dropped after `PATIENCE`, one of at most `MAX_VISITORS`.
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -107,7 +107,8 @@ impl Part for ControlServer {
             match self.hear(visitor, now) {
                 Fate::Stays(visitor) => self.visitors.push(visitor),
                 Fate::Calls(call) => self.calls.push_back(call),
-                Fate::Enters(socket, certificate) => self.enter(socket, certificate, now),
+                Fate::Enters(socket, certificate) => self.enter(socket, Comes::Display(certificate), now),
+                Fate::IsPage(socket, from) => self.enter(socket, Comes::Page(from), now),
                 Fate::Leaves => {}
             }
         }
@@ -146,7 +147,17 @@ enum Fate {
     Calls(Call),
     /// It is a display on a byte stream, with this certificate.
     Enters(OwnedFd, Fingerprint),
+    /// A page whose browser is there comes by it.
+    IsPage(OwnedFd, SocketAddr),
     Leaves,
+}
+
+/// Who comes on a byte stream.
+enum Comes {
+    /// A display that was met, and told this certificate.
+    Display(Fingerprint),
+    /// A page, which was not: nothing is known of it but where its browser is.
+    Page(SocketAddr),
 }
 
 impl ControlServer {
@@ -315,7 +326,7 @@ impl ControlServer {
                 Some(Request::Info | Request::Detach | Request::DetachViews | Request::DetachView(_)) => {
                     Ok(None)
                 }
-                Some(Request::Links | Request::RevokeLinks(_)) => Ok(None),
+                Some(Request::Links | Request::RevokeLinks(_) | Request::Page(_)) => Ok(None),
                 Some(Request::Stop | Request::OpenUrl(_) | Request::Send { .. }) => Ok(None),
                 Some(Request::Fetch(_)) => Err("a display alone fetches files".into()),
                 None => Err(format!("`{text}` is nothing that this session knows")),
@@ -385,6 +396,10 @@ impl ControlServer {
                     Fate::Calls(Call::DetachViews(visitor.socket))
                 }
                 Some(Request::DetachView(number)) => Fate::Calls(Call::DetachView(number, visitor.socket)),
+                Some(Request::Page(from)) => {
+                    answer(&visitor.socket, &Answer::Done);
+                    Fate::IsPage(visitor.socket, from)
+                }
                 Some(Request::Links) => Fate::Calls(Call::Links(visitor.socket)),
                 Some(Request::RevokeLinks(which)) => {
                     let (any, active) = self.admission.revoke_links(which, now);
@@ -404,11 +419,12 @@ impl ControlServer {
         }
     }
 
-    /// A display comes on the socket on which it was met.
-    fn enter(&mut self, socket: OwnedFd, certificate: Fingerprint, now: Time) {
-        match carriers::byte_stream(socket) {
-            Ok(carrier) => self.admission.add(carrier, certificate, now),
-            Err(error) => self.reporter.report(SessionEvent::DisplayRejected { error }),
+    /// Somebody comes on the socket on which that was said.
+    fn enter(&mut self, socket: OwnedFd, who: Comes, now: Time) {
+        match (carriers::byte_stream(socket), who) {
+            (Ok(carrier), Comes::Display(certificate)) => self.admission.add(carrier, certificate, now),
+            (Ok(carrier), Comes::Page(from)) => self.admission.add_page(carrier, from, now),
+            (Err(error), _) => self.reporter.report(SessionEvent::DisplayRejected { error }),
         }
     }
 }
