@@ -297,11 +297,12 @@ impl Admission {
     /// Adds a page that comes on this carrier, from a browser there. It is let in by a link, and by nothing else: who
     /// has brought it says nothing of who it is.
     pub fn add_page(&mut self, carrier: Box<dyn Carrier>, from: SocketAddr, now: Time) {
-        let (_, lost) = self.admission.come((Lane::Page, from.ip().into()), no_certificate(), now, |config| {
-            let mut link = Link::new(Session::new(config), carrier);
-            link.set_from(from);
-            link
-        });
+        let (_, lost) =
+            self.admission.come((Lane::Page, from.ip().into()), no_certificate(), now, |config| {
+                let mut link = Link::new(Session::new(config), carrier);
+                link.set_from(from);
+                link
+            });
         lost.into_iter().for_each(|mut lost| lost.transmit(now));
     }
 

@@ -97,9 +97,7 @@ impl Site {
         };
         let upgrade = Some(request).filter(is_here).and_then(|request| request.upgrade.as_ref());
         match (upgrade.filter(|it| it.origin == self.origin.as_str()), &self.sockets) {
-            (Some(upgrade), Some(sockets)) => {
-                Reply::Socket(Answer::switched(&accept(&upgrade.key)), sockets)
-            }
+            (Some(upgrade), Some(sockets)) => Reply::Socket(Answer::switched(&accept(&upgrade.key)), sockets),
             _ => Reply::Answer(self.answer(request, is_own)),
         }
     }

@@ -12,6 +12,7 @@ mod which;
 mod wrong;
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use wayferry_host::{GPU_HELPER, gpu_helper};
@@ -156,6 +157,9 @@ pub(crate) enum Command {
         /// The display is view-only.
         #[arg(long)]
         view: bool,
+        /// It is a page, whose browser is there.
+        #[arg(long, value_name = "ADDRESS", conflicts_with = "view")]
+        page: Option<SocketAddr>,
     },
     /// One side with inherited sockets.
     #[command(hide = true)]

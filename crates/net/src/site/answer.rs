@@ -30,7 +30,8 @@ impl<'a> Answer<'a> {
 
     /// What follows is a WebSocket, made with this (RFC 6455 §4.2.2).
     pub(super) fn switched(accept: &str) -> Vec<u8> {
-        let fields = format!("Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n");
+        let fields =
+            format!("Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n");
         format!("HTTP/1.1 101 Switching Protocols\r\n{fields}\r\n").into_bytes()
     }
 

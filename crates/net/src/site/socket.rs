@@ -37,10 +37,7 @@ pub struct Road {
 impl Sockets {
     /// For pages that show this [`proof`]. `open` brings one whose browser is there to its session; it may take a
     /// while, and is called on a thread of its own.
-    pub fn new(
-        proof: Secret,
-        open: impl Fn(SocketAddr) -> io::Result<Road> + Send + Sync + 'static,
-    ) -> Self {
+    pub fn new(proof: Secret, open: impl Fn(SocketAddr) -> io::Result<Road> + Send + Sync + 'static) -> Self {
         Self { proof, open: Box::new(open) }
     }
 }

@@ -324,7 +324,9 @@ impl<C: Copy + Eq> Secrets<C> {
             keys: self.links.good(now).map(|link| Key::Link(link.id)).collect(),
             secrets: Vec::new(),
             digests: self.links.good(now).map(|link| link.digest).collect(),
-            incarnations: std::iter::once(self.reserved).chain(guests.filter_map(|it| it.incarnation)).collect(),
+            incarnations: std::iter::once(self.reserved)
+                .chain(guests.filter_map(|it| it.incarnation))
+                .collect(),
         }
     }
 
