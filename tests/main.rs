@@ -36,6 +36,7 @@ mod sessions;
 mod share;
 mod slow_link;
 mod slurm;
+mod sockets;
 mod sound;
 mod ssh;
 mod stdio;

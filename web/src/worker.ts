@@ -7,10 +7,12 @@
 import { Carrier, raise, type Transport } from "./carrier.js";
 import { CursorTeller } from "./cursor.js";
 import { Painter } from "./painter.js";
+import { Socket } from "./socket.js";
 import { Hearing } from "./sound/hearing.js";
 import type { Input, Link, News, Order, State } from "./talk.js";
 import { readTicket, type Ticket } from "./ticket.js";
 import { Viewer } from "./viewer.js";
+import { connect, thisBrowser, type Way } from "./way.js";
 
 /** What a worker is for this script. */
 interface Scope {
@@ -59,41 +61,22 @@ async function begin(module: ArrayBuffer, { control, ticket: text }: Link): Prom
   if (ticket === undefined) {
     return tell("no link");
   }
-  if (!("WebTransport" in globalThis)) {
-    return tell("no transport");
-  }
   tell("connecting");
   const viewer = await Viewer.load(module);
-  const transport = await connect(ticket);
-  if (transport === undefined) {
-    return tell("unreachable");
+  const browser = thisBrowser();
+  const way = await connect(ticket, text, browser);
+  if (way === undefined) {
+    return tell(browser.transport === undefined ? "no transport" : "unreachable");
   }
-  running = new Running(viewer, transport, ticket, control);
-}
-
-/** A link to the first place that answers. */
-async function connect(ticket: Ticket): Promise<WebTransport | undefined> {
-  const hash: WebTransportHash = { algorithm: "sha-256", value: ticket.certificate };
-  const attempts = ticket.places.map(async (place) => {
-    const transport = new WebTransport(`https://${place}/wayferry/1`, { serverCertificateHashes: [hash] });
-    // What it ends with is heard elsewhere.
-    transport.closed.catch(() => undefined);
-    await transport.ready;
-    return transport;
-  });
-  const first = await Promise.any(attempts).catch(() => undefined);
-  for (const attempt of attempts) {
-    attempt.then((other) => other === first || other.close()).catch(() => undefined);
-  }
-  return first;
+  running = new Running(viewer, way, ticket, control);
 }
 
 /** A session that has begun. */
 class Running {
   readonly hearing: Hearing;
   readonly #viewer: Viewer;
-  readonly #transport: WebTransport;
-  readonly #carrier: Carrier;
+  readonly #way: Way;
+  readonly #carrier: Carrier | Socket;
   readonly #painter: Painter;
   readonly #cursor: CursorTeller | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -101,9 +84,9 @@ class Running {
   /** A turn is under way, or will be. */
   #isDue = false;
 
-  constructor(viewer: Viewer, transport: WebTransport, ticket: Ticket, control: boolean) {
+  constructor(viewer: Viewer, way: Way, ticket: Ticket, control: boolean) {
     this.#viewer = viewer;
-    this.#transport = transport;
+    this.#way = way;
     this.hearing = new Hearing(viewer, () => this.#soon());
     viewer.begin(ticket.secret, control);
     for (const input of control ? standing.values() : []) {
@@ -116,7 +99,11 @@ class Running {
       window: (key, look) => scope.postMessage({ kind: "window", key, look }),
       gone: (key) => scope.postMessage({ kind: "gone", key }),
     });
-    this.#carrier = new Carrier(transport as unknown as Transport, viewer, () => this.#soon());
+    const onNews = () => this.#soon();
+    this.#carrier =
+      way.kind === "streams"
+        ? new Carrier(way.transport as unknown as Transport, viewer, onNews)
+        : new Socket(way.opened, viewer, onNews);
     this.#soon();
   }
 
@@ -203,15 +190,20 @@ class Running {
     this.#soon();
   }
 
-  /** Tells the round-trip time, where the browser does. */
+  /** Tells what the session is on, and the round-trip time: the browser's, or where it tells none, that of pings. */
   async #measure(): Promise<void> {
-    const { getStats } = this.#transport as unknown as { getStats?: () => Promise<{ smoothedRtt?: number }> };
-    const figures = await getStats?.call(this.#transport).catch(() => undefined);
-    if (figures !== undefined) {
-      scope.postMessage({ kind: "figures", rtt: figures.smoothedRtt });
-      setTimeout(() => this.#measure(), MEASURE_EVERY);
-    }
+    const way = this.#way;
+    const carrier = way.kind === "streams" ? "WebTransport" : "WebSocket";
+    const measured = way.kind === "streams" ? await roundTrip(way.transport) : undefined;
+    scope.postMessage({ kind: "figures", carrier, rtt: measured ?? this.#viewer.roundTrip() });
+    setTimeout(() => this.#measure(), MEASURE_EVERY);
   }
+}
+
+async function roundTrip(transport: WebTransport): Promise<number | undefined> {
+  const { getStats } = transport as unknown as { getStats?: () => Promise<{ smoothedRtt?: number }> };
+  const figures = await getStats?.call(transport).catch(() => undefined);
+  return figures?.smoothedRtt;
 }
 
 function tell(state: State): void {
