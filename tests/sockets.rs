@@ -56,7 +56,7 @@ fn a_page_whose_packets_are_lost_views_by_a_websocket_and_leaves_when_its_link_i
     until("the display's pixels", || (chromium.canvas()? == expected).then_some(()));
     badge(&mut chromium, "WebSocket");
     let list = text(&session, &["list"]);
-    assert!(list.contains("view 1 from 127.0.0.1:") && list.contains(" by link 1 (wayferry "), "{list}");
+    assert!(list.contains("view 1 from ") && list.contains(" by link 1 (wayferry "), "{list}");
     manage(&session, &["share", "--revoke", "1"]).run();
     state(&mut chromium, "revoked");
     foot.must_run();
@@ -82,7 +82,7 @@ fn a_page_comes_by_a_websocket_to_a_session_of_another_machine_through_ssh() {
     state(&mut chromium, "shown");
     until("a picture", || chromium.canvas());
     let list = String::from_utf8(order(&["list", "ferry-host"]).run()).expect("text");
-    assert!(list.contains("view 1 from 127.0.0.1:") && list.contains(" by link 1 "), "{list}");
+    assert!(list.contains("view 1 from ") && list.contains(" by link 1 "), "{list}");
     let detach = order(&["detach", "--viewer", "1", "ferry-host:foot"]);
     detach.run();
     state(&mut chromium, "done");

@@ -31,30 +31,53 @@ export interface Opened {
 /** What is used of a {@link Viewer}. */
 export type Told = Pick<Viewer, "socketBegin" | "socketData" | "socketPoll" | "lost">;
 
+/** What page and server show each other: who was not given the page's ticket can know neither. */
+export interface Proof {
+  readonly shown: Bytes;
+  readonly answer: Bytes;
+}
+
 /**
- * Waits until the session is heard on a line, on which the page shows first that it was opened by a link. Fails when the
- * line is over before that.
+ * Waits until the page's server says that the session is behind a line. First the page shows that it was opened by the
+ * server's link, and then the server that it is still who served that. Fails when the line is over before, or the answer
+ * is wrong.
  */
-export function open(line: Line, proof: Bytes): Promise<Opened> {
+export function open(line: Line, proof: Proof): Promise<Opened> {
   return new Promise((done, fail) => {
     const opened = { line, heard: [] as Uint8Array[], isOver: false };
     line.binaryType = "arraybuffer";
-    line.onopen = () => line.send(proof);
-    line.onmessage = ({ data }) => {
-      opened.heard.push(bytesOf(data));
-      done(opened);
-    };
+    line.onopen = () => line.send(proof.shown);
     line.onclose = () => {
       opened.isOver = true;
       fail(new Error("the page's server has no way to the session"));
     };
+    line.onmessage = ({ data }) => {
+      const answer = bytesOf(data);
+      if (answer.length !== proof.answer.length || !answer.every((byte, at) => byte === proof.answer[at])) {
+        line.onmessage = null;
+        line.close();
+        fail(new Error("another server is there now"));
+        return;
+      }
+      line.onmessage = ({ data }) => void opened.heard.push(bytesOf(data));
+      done(opened);
+    };
   });
 }
 
-/** What the page shows there: who was not given its ticket cannot know it. */
-export async function proofOf(ticket: string): Promise<Bytes> {
-  const text = new TextEncoder().encode(`wayferry socket 1\n${ticket}`);
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", text));
+/** Those for a ticket, as text; good for one line. */
+export async function proofOf(ticket: string): Promise<Proof> {
+  const [text, number] = [new TextEncoder().encode(ticket), crypto.getRandomValues(new Uint8Array(32))];
+  const shown = await digest("wayferry socket 1 page\n", text);
+  return {
+    shown: new Uint8Array([...shown, ...number]),
+    answer: await digest("wayferry socket 1 server\n", new Uint8Array([...number, ...text])),
+  };
+}
+
+async function digest(label: string, rest: Uint8Array): Promise<Bytes> {
+  const all = new Uint8Array([...new TextEncoder().encode(label), ...rest]);
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", all));
 }
 
 /** See the module. */

@@ -15,7 +15,7 @@ use wayferry_host::control::{self, Request};
 use wayferry_host::edge::programs::start_on_socket;
 use wayferry_host::passing;
 use wayferry_host::sessions;
-use wayferry_net::site::{Road, Sockets, proof};
+use wayferry_net::site::{Road, Sockets};
 
 use crate::error::{Error, SessionError};
 use crate::flags::{OwnFlags, Which};
@@ -25,7 +25,7 @@ use crate::tell::notice;
 /// Those of pages that were opened with this ticket.
 pub(super) fn sockets(own: &OwnFlags, which: &Which, ticket: &str) -> Sockets {
     let way = Way::to(own, which);
-    Sockets::new(proof(ticket), move |from| {
+    Sockets::new(ticket.to_owned(), move |from| {
         way.open(from).map_err(|error| {
             notice(&format!("a page at {from} is not brought to the session: {error}"));
             io::Error::other(error.to_string())

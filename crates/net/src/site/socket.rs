@@ -1,15 +1,16 @@
 //! WebSockets of a site's page: how one begins, and who may have one.
 //!
-//! A browser asks for it as RFC 6455 §4 has it. Its first message shows that the page was opened by a link that is
-//! served here, by a digest that is made of the link's ticket and told nowhere else; until then nothing is opened behind
-//! it. Invariant: all who cannot show that see the same end.
+//! A browser asks for it as RFC 6455 §4 has it. Its first message shows that the page was opened by the link that is
+//! served here, by a digest of the link's ticket that is told nowhere else; until then nothing is opened behind it. The
+//! answer shows the same of this server, for another may have the port by now, and says that the session is behind it.
+//! Invariant: all who cannot show that see the same end.
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{CloseFrame, Role, WebSocket, WebSocketConfig};
 use tungstenite::{Message, Utf8Bytes};
@@ -22,7 +23,7 @@ use crate::ticket::to_base64url;
 
 /// Which pages may have one, and where it leads.
 pub struct Sockets {
-    proof: Secret,
+    ticket: String,
     open: Box<dyn Fn(SocketAddr) -> io::Result<Road> + Send + Sync>,
 }
 
@@ -35,10 +36,23 @@ pub struct Road {
 }
 
 impl Sockets {
-    /// For pages that show this [`proof`]. `open` brings one whose browser is there to its session; it may take a
+    /// For pages that were opened with this ticket. `open` brings one whose browser is there to its session; it may take a
     /// while, and is called on a thread of its own.
-    pub fn new(proof: Secret, open: impl Fn(SocketAddr) -> io::Result<Road> + Send + Sync + 'static) -> Self {
-        Self { proof, open: Box::new(open) }
+    pub fn new(
+        ticket: String,
+        open: impl Fn(SocketAddr) -> io::Result<Road> + Send + Sync + 'static,
+    ) -> Self {
+        Self { ticket, open: Box::new(open) }
+    }
+
+    /// What answers a page that shows in its first message that it has the ticket.
+    fn answer(&self, shown: &[u8]) -> Option<[u8; 32]> {
+        let (proof, nonce) = shown.split_at_checked(32)?;
+        let proof = Secret::from(<[u8; 32]>::try_from(proof).ok()?);
+        let nonce = <[u8; 32]>::try_from(nonce).ok()?;
+        let ticket = self.ticket.as_bytes();
+        let is_it = proof == Secret::from(sha256(&[PAGE, ticket].concat()));
+        is_it.then(|| sha256(&[SERVER, &nonce, ticket].concat()))
     }
 }
 
@@ -46,11 +60,6 @@ impl fmt::Debug for Sockets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sockets").finish_non_exhaustive()
     }
-}
-
-/// What a page shows that was opened with this ticket.
-pub fn proof(ticket: &str) -> Secret {
-    sha256(format!("{LABEL}{ticket}").as_bytes()).into()
 }
 
 /// What answers this key (RFC 6455 §4.2.2, 5.4).
@@ -78,15 +87,19 @@ pub(super) fn serve(
         .max_message_size(Some(MESSAGE_MAX))
         .max_frame_size(Some(MESSAGE_MAX));
     let mut socket = WebSocket::from_partially_read(wire, rest, Role::Server, Some(config));
-    if !(shows(&mut socket, sockets.proof) && enter()) {
+    let Some(answer) = hear(&mut socket, sockets).filter(|_| enter()) else {
         let reason = Utf8Bytes::from_static("");
         // Who is gone already need not hear it.
         let _ = socket.close(Some(CloseFrame { code: CloseCode::Policy, reason }));
         return socket.into_inner().end();
-    }
+    };
     let road = (sockets.open)(SocketAddr::new(from.ip().to_canonical(), from.port()));
     match road {
-        Ok(road) => Relay::new(socket, &road)?.run(),
+        Ok(road) => {
+            socket.get_mut().timed_mut().until = Instant::now() + ANSWER_PATIENCE;
+            socket.send(Message::Binary(answer.to_vec().into())).map_err(io::Error::other)?;
+            Relay::new(socket, &road)?.run()
+        }
         Err(_) => {
             let _ = socket.close(None);
             socket.into_inner().end()
@@ -94,27 +107,27 @@ pub(super) fn serve(
     }
 }
 
-/// Whether the first message is this.
-fn shows<S: Wire>(socket: &mut WebSocket<S>, proof: Secret) -> bool {
+/// The answer to the first message, if that is the right one.
+fn hear<S: Wire>(socket: &mut WebSocket<S>, sockets: &Sockets) -> Option<[u8; 32]> {
     loop {
-        return match socket.read() {
-            Ok(Message::Binary(shown)) => is_it(&shown, proof),
-            Ok(Message::Ping(_) | Message::Pong(_)) => continue,
-            _ => false,
-        };
+        match socket.read().ok()? {
+            Message::Binary(shown) => return sockets.answer(&shown),
+            Message::Ping(_) | Message::Pong(_) => {}
+            _ => return None,
+        }
     }
-}
-
-fn is_it(shown: &Bytes, proof: Secret) -> bool {
-    <[u8; 32]>::try_from(&shown[..]).is_ok_and(|shown| Secret::from(shown) == proof)
 }
 
 /// Bytes of a message of a page: four frames of its carrier.
 pub(super) const MESSAGE_MAX: usize = 64 << 10;
 /// Bytes that are read at once.
 const READ_BUFFER: usize = 16 << 10;
-/// What goes before a ticket: a digest of that alone is told to everybody, so that the page knows its links.
-const LABEL: &str = "wayferry socket 1\n";
+/// How long the answer may take.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
+/// What goes before a ticket in what a page shows: a digest of the ticket alone is told to everybody.
+const PAGE: &[u8] = b"wayferry socket 1 page\n";
+/// What goes before the page's number and the ticket in what answers that.
+const SERVER: &[u8] = b"wayferry socket 1 server\n";
 // RFC 6455 §1.3.
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
@@ -129,12 +142,26 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_is_not_what_everybody_is_told() {
-        let ticket = "wf1:abc";
-        assert!(proof(ticket) == proof(ticket) && proof(ticket) != proof("wf1:abd"));
-        assert!(proof(ticket) != Secret::from(sha256(ticket.as_bytes())));
-        let [good, wrong] = [*proof(ticket).expose(), [0; 32]].map(|bytes| Bytes::copy_from_slice(&bytes));
-        assert!(is_it(&good, proof(ticket)) && !is_it(&wrong, proof(ticket)));
-        assert!(!is_it(&good.slice(1..), proof(ticket)) && !is_it(&Bytes::new(), proof(ticket)));
+    fn a_page_shows_the_ticket_and_is_shown_it_and_nobody_else_is() {
+        let sockets = |ticket: &str| Sockets::new(ticket.to_owned(), |_| Err(io::ErrorKind::NotFound.into()));
+        let shown = |label: &[u8], ticket: &[u8], nonce: &[u8]| {
+            [&sha256(&[label, ticket].concat())[..], nonce].concat()
+        };
+        let good = shown(PAGE, b"wf1:abc", &[1; 32]);
+        let answer = sockets("wf1:abc").answer(&good).expect("an answer");
+        assert_eq!(answer, sha256(&[SERVER, &[1; 32], b"wf1:abc"].concat()));
+        for (wrong, why) in [
+            (shown(PAGE, b"wf1:abd", &[1; 32]), "another ticket"),
+            (shown(b"", b"wf1:abc", &[1; 32]), "what everybody is told"),
+            (shown(SERVER, b"wf1:abc", &[1; 32]), "another word"),
+            (shown(PAGE, b"wf1:abc", &[1; 31]), "too short"),
+            (shown(PAGE, b"wf1:abc", &[1; 33]), "too long"),
+            (good[..32].to_vec(), "no number"),
+            (Vec::new(), "nothing"),
+        ] {
+            assert_eq!(sockets("wf1:abc").answer(&wrong), None, "{why}");
+        }
+        let other = shown(PAGE, b"wf1:abc", &[2; 32]);
+        assert_ne!(sockets("wf1:abc").answer(&other), Some(answer), "no answer is good twice");
     }
 }
