@@ -223,3 +223,95 @@ const SILENCE: Duration = Duration::from_secs(60);
 const LAST_PIECES: usize = 64;
 /// How long one end may take to hear the last of the other.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use tungstenite::protocol::{Role, WebSocketConfig};
+
+    use super::super::wire::Timed;
+    use super::*;
+
+    /// A relay, its browser and its session.
+    fn relay() -> (Relay<Timed>, WebSocket<TcpStream>, UnixStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let browser = TcpStream::connect(listener.local_addr().expect("an address")).expect("it listens");
+        let (stream, _) = listener.accept().expect("it was called");
+        rustix::net::sockopt::set_socket_send_buffer_size(&stream, 1).expect("an option");
+        rustix::net::sockopt::set_socket_recv_buffer_size(&browser, 1).expect("an option");
+        let (session, theirs) = UnixStream::pair().expect("a pair");
+        session.set_nonblocking(true).expect("it can be so");
+        let timed = Timed { stream, until: Instant::now() };
+        let config = WebSocketConfig::default().write_buffer_size(0);
+        let socket = WebSocket::from_raw_socket(timed, Role::Server, Some(config));
+        let road = Road { socket: theirs.into(), keeper: Box::new(()) };
+        let browser = WebSocket::from_raw_socket(browser, Role::Client, None);
+        (Relay::new(socket, &road).expect("descriptors"), browser, session)
+    }
+
+    fn turn(relay: &mut Relay<Timed>) {
+        assert_eq!(relay.turn().expect("it goes on"), None);
+    }
+
+    #[test]
+    fn of_a_session_nothing_is_taken_that_its_browser_does_not_take() {
+        let (mut relay, mut browser, mut session) = relay();
+        let (mut taken, mut untaken) = (0, 0);
+        while untaken < 3 {
+            while session.write(&[7; PIECE]).is_ok() {}
+            // There is something to do in each turn, at the least.
+            browser.send(Message::Binary(b"a".to_vec().into())).expect("room");
+            turn(&mut relay);
+            let is_taken = session.write(&[7; 1]).is_ok();
+            (taken, untaken) = if is_taken { (taken + 1, 0) } else { (taken, untaken + 1) };
+            assert!(taken < 64, "a megabyte of what the browser does not take");
+        }
+        assert!(relay.is_blocked);
+        let mut heard = [0; 3];
+        session.read_exact(&mut heard).expect("what the browser said");
+        assert_eq!(&heard, b"aaa");
+    }
+
+    #[test]
+    fn of_a_browser_little_waits_for_its_session() {
+        let (mut relay, mut browser, mut session) = relay();
+        browser.get_mut().set_nonblocking(true).expect("it can be so");
+        let mut said = 0;
+        while relay.has_room() {
+            said += usize::from(browser.send(Message::Binary(vec![7; MESSAGE_MAX].into())).is_ok());
+            turn(&mut relay);
+        }
+        assert!(said > 0 && relay.waiting.len() < 2 * MESSAGE_MAX, "{}", relay.waiting.len());
+        let (mut heard, before) = (Vec::new(), relay.waiting.len());
+        assert!(session.read_to_end(&mut heard).is_err() && !heard.is_empty(), "it takes what there is");
+        turn(&mut relay);
+        assert!(relay.waiting.len() < before, "it goes on as the session takes it");
+    }
+
+    #[test]
+    fn a_browser_that_answers_no_ping_is_given_up_and_one_that_does_is_not() {
+        let (mut relay, mut browser, _session) = relay();
+        relay.next_ping = Instant::now();
+        turn(&mut relay);
+        assert!(relay.next_ping > Instant::now(), "it was sent");
+        assert!(matches!(browser.read(), Ok(Message::Ping(_))));
+        let before = relay.socket.get_ref().timed().until;
+        browser.flush().expect("the answer leaves");
+        turn(&mut relay);
+        assert!(relay.socket.get_ref().timed().until > before, "it was heard");
+        relay.socket.get_mut().timed_mut().until = Instant::now();
+        assert_eq!(relay.turn().map_err(|error| error.kind()), Err(io::ErrorKind::TimedOut));
+    }
+
+    #[test]
+    fn text_and_messages_that_are_too_long_end_it() {
+        for said in [Message::Text("hello".into()), Message::Binary(vec![0; 1 << 25].into())] {
+            let (mut relay, mut browser, _session) = relay();
+            relay.socket.set_config(|config| config.max_frame_size = Some(MESSAGE_MAX));
+            browser.get_mut().set_nonblocking(true).expect("it can be so");
+            let _ = browser.send(said);
+            assert_eq!(relay.turn().expect("no trouble"), Some(Over::Browser));
+        }
+    }
+}

@@ -228,10 +228,13 @@ const REST: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod guests;
+#[cfg(test)]
+mod sockets;
 
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
+    use std::io::{Read, Write};
 
     use super::super::{File, bind};
     use super::*;
@@ -256,7 +259,7 @@ mod tests {
         format!("GET / HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n")
     }
 
-    fn all(mut stream: impl io::Read) -> String {
+    fn all(mut stream: impl Read) -> String {
         let mut heard = Vec::new();
         stream.read_to_end(&mut heard).expect("its end");
         String::from_utf8(heard).expect("text")
