@@ -1,7 +1,7 @@
 //! What an app side says on one stream of bytes, as a page hears it.
 //!
-//! Input: a flag, then operations. Flag 1: the peer has said what goes before frames. Each operation is a byte that says
-//! which, and its arguments (see [`step`]).
+//! Input: a flag, then operations. Flag 1: the peer has said what goes before frames. Each operation is a byte that
+//! says which, and its arguments (see [`step`]).
 
 use std::collections::HashMap;
 

@@ -2,8 +2,8 @@
 //!
 //! The link's ticket is made by the session, over its control socket or through ssh; the browser that opens it goes to
 //! the session by itself. What is served here is the page, the same for all; where the browser has no way of its own,
-//! its bytes pass through this process, which looks into none of them. Which links there are, and who came by them, the session knows. Invariant: the ticket is in the link's
-//! fragment and nowhere else, not on a command line either.
+//! its bytes pass through this process, which looks into none of them. Which links there are, and who came by them, the
+//! session knows. Invariant: the ticket is in the link's fragment and nowhere else, not on a command line either.
 
 mod guests;
 mod list;

@@ -647,7 +647,8 @@ mod tests {
         let at = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
         let listener = Listener::bind(at, None, &own, Peers::Secret, &Options::default()).expect("a port");
         let named = Named::claim_in(dir, &[dir.to_owned()], "foot", true).expect("free");
-        let config = Config { capabilities: Capabilities::RESUME, ..Config::new(Side::App) };
+        let config =
+            Config { capabilities: Capabilities::RESUME.with(Capabilities::VIEW), ..Config::new(Side::App) };
         let reporter = Reporter::new(|_| {});
         let admission = Admission::new(Some(listener), own.fingerprint(), config, reporter.clone());
         ControlServer::new(named, admission, reporter)

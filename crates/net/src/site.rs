@@ -3,9 +3,9 @@
 //! [`Site`] says what is answered, [`Server`] does it, in the clear or in [`Tls`]: one request for each connection,
 //! then its end. There are exact paths and nothing behind them: no folders, no queries, no ranges, and nothing that a
 //! caller sends is kept. A site may have [`Sockets`]: what its page says there goes on to a session, once it has shown
-//! that it was opened by a link. A request that names another host is refused, so that no other page gets at the site by a name
-//! of its own (DNS rebinding). Invariant: what is served was given at the start; nothing of the file system can be
-//! asked for.
+//! that it was opened by a link. A request that names another host is refused, so that no other page gets at the site
+//! by a name of its own (DNS rebinding). Invariant: what is served was given at the start; nothing of the file system
+//! can be asked for.
 
 mod answer;
 mod caller;

@@ -1,8 +1,8 @@
 //! The link of a page that has one stream of bytes, as a WebSocket is.
 //!
 //! It puts the session's streams on it and takes them off again; what moves the bytes is the script's. Of what is to be
-//! sent little is given to the browser at a time, for what that has taken nothing more urgent overtakes. Invariant: what
-//! the other side says after it broke a rule, or after its end, is not looked at.
+//! sent little is given to the browser at a time, for what that has taken nothing more urgent overtakes. Invariant:
+//! what the other side says after it broke a rule, or after its end, is not looked at.
 
 use std::time::Duration;
 

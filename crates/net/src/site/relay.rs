@@ -1,9 +1,9 @@
 //! The bytes between a page's WebSocket and its session, both ways, on one thread.
 //!
 //! What they mean is not known here, and where messages begin and end means nothing. Who does not read is not read
-//! from: what waits for the session is at most two messages, and what waits for the browser at most one piece. A browser
-//! that says nothing, not even that it heard a ping, is given up. Invariant: when one end is over, what it has said
-//! before goes on to the other, and then that is over, too.
+//! from: what waits for the session is at most two messages, and what waits for the browser at most one piece. A
+//! browser that says nothing, not even that it heard a ping, is given up. Invariant: when one end is over, what it has
+//! said before goes on to the other, and then that is over, too.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;

@@ -1,8 +1,9 @@
 //! Serves a [`Site`]: a thread for each listener and for each connection.
 //!
-//! A connection has one request and one answer, but for those that go on as WebSockets. Who is slow holds up no other: each has a time for its request, the
-//! handshake of TLS before it included, and one for its answer; and of too many one is closed, the oldest of the place
-//! that has most. Invariant: no connection outlives the server by more than it takes to notice.
+//! A connection has one request and one answer, but for those that go on as WebSockets. Who is slow holds up no other:
+//! each has a time for its request, the handshake of TLS before it included, and one for its answer; and of too many
+//! one is closed, the oldest of the place that has most. Invariant: no connection outlives the server by more than it
+//! takes to notice.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, Shutdown, TcpListener, TcpStream};

@@ -36,8 +36,8 @@ pub struct Road {
 }
 
 impl Sockets {
-    /// For pages that were opened with this ticket. `open` brings one whose browser is there to its session; it may take a
-    /// while, and is called on a thread of its own.
+    /// For pages that were opened with this ticket. `open` brings one whose browser is there to its session; it may
+    /// take a while, and is called on a thread of its own.
     pub fn new(
         ticket: String,
         open: impl Fn(SocketAddr) -> io::Result<Road> + Send + Sync + 'static,

@@ -317,7 +317,8 @@ impl<C: Copy + Eq> Secrets<C> {
         }
     }
 
-    /// The same of who comes by links alone: no secret that was given out, and nobody comes again who has come otherwise.
+    /// The same where links alone let displays in: no secret that was given out, and no display comes again that has
+    /// come otherwise.
     pub(super) fn accepted_of_links(&self, now: Time) -> Accepted {
         let guests = self.known().filter(|known| known.link.is_some());
         Accepted {

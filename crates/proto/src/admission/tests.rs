@@ -281,18 +281,15 @@ fn who_waits_with_a_link_that_is_revoked_is_refused() {
     assert!(look(&mut admission, visit.number, now).is_none());
 }
 
-/// What a page says first.
-fn page(shown: u8, incarnation: u8, role: Role) -> Vec<Arrival> {
-    let view = if role == Role::View { Capabilities::VIEW } else { Capabilities::NONE };
-    let (secret, resume) = (Some(secret(shown)), Some(secret(incarnation)));
-    first_words(Config { secret, resume, capabilities: view, ..Config::new(Side::Display) })
-}
-
 #[test]
 fn a_page_on_a_byte_stream_comes_by_a_link_and_by_nothing_else() {
-    let (mut admission, now) = (admission(), Time::ZERO);
-    admission.config.digest = Some(digest);
-    let mut come = |admission: &mut Candidates, said| {
+    let config = Config { digest: Some(digest), capabilities: Capabilities::VIEW, ..Config::new(Side::App) };
+    let (mut admission, now) = (Candidates::new(config, secret(255)), Time::ZERO);
+    let page = |shown, incarnation, role| {
+        let says = if role == Role::View { Capabilities::VIEW } else { Capabilities::NONE };
+        hello_of_a_page(shown, incarnation, says)
+    };
+    let come = |admission: &mut Candidates, said| {
         enter(admission, (Lane::Page, IpAddr::from([192, 0, 2, 1]).into()), 77, said, now).part()
     };
     assert_eq!(come(&mut admission, page(1, 10, Role::Active)), None, "without links there is no way in");
