@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::rig::{Chromium, Compositor, Home, Program, Session, Sshd, Sway, until};
+use crate::rig::{Chromium, Compositor, Firefox, Home, PATIENCE, Program, Session, Sshd, Sway, poll, until};
 use crate::sessions::{manage, through_ssh};
 
 #[test]
@@ -90,9 +90,39 @@ fn a_page_comes_by_a_websocket_to_a_session_of_another_machine_through_ssh() {
     share.must_run();
 }
 
+#[test]
+#[ignore = "needs Firefox ESR"]
+fn what_is_typed_in_firefox_without_webtransport_reaches_the_program_by_a_websocket() {
+    let sway = Sway::start();
+    let mut session = Session::start(&sway);
+    let mut foot = session.launch("foot").args(["sh", "-c", LISTENER]).start();
+    sway.window("foot", |_| true);
+    let page = page(session.home(), WITHOUT);
+    let mut share = manage(&session, &["share", "--control", "--page-files", &page]).start();
+    let link = share.first_line();
+    let mut firefox = Firefox::open(session.home(), &link);
+    let front = until_or_told(&mut firefox);
+    assert_eq!(front, json!("field"));
+    firefox.press("hi é\u{e006}");
+    let heard = session.home().read_when("heard", |heard| heard.ends_with(b"\n"));
+    assert_eq!(String::from_utf8_lossy(&heard), "hi é\n");
+    foot.must_run();
+    share.must_run();
+    session.host.must_run();
+}
+
+/// What has the focus once there is a picture; or what the page says.
+fn until_or_told(firefox: &mut Firefox) -> Value {
+    let front = poll(PATIENCE, || {
+        let front = firefox.evaluate("document.activeElement.id");
+        (front == json!("field") && firefox.canvas().is_some()).then_some(front)
+    });
+    front.unwrap_or_else(|| firefox.evaluate("document.body.innerText"))
+}
+
 fn state(chromium: &mut Chromium, wanted: &str) {
     let mut last = json!(null);
-    let reached = crate::rig::poll(crate::rig::PATIENCE, || {
+    let reached = poll(PATIENCE, || {
         last = chromium.evaluate("document.documentElement?.dataset.state");
         (last == json!(wanted)).then_some(())
     });

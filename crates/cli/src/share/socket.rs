@@ -45,7 +45,7 @@ impl Way {
     fn to(own: &OwnFlags, which: &Which) -> Self {
         match which {
             Which::There { host, session } => Self::There(own.clone(), host.clone(), session.clone()),
-            Which::Here(name) => Self::Here(name.clone()),
+            Which::Here(name) => Self::Here(name.clone().or_else(only)),
             // No link is made of these.
             Which::Ticket(_) | Which::Stdin => Self::Here(None),
         }
@@ -68,6 +68,14 @@ impl Way {
         let clock = Clock::start();
         bootstrap::hear_taken(&socket, &clock, clock.now() + PATIENCE)?;
         Ok(Road { socket, keeper })
+    }
+}
+
+/// The session that is meant where none was named: others may come while it is shared.
+fn only() -> Option<String> {
+    match &sessions::names()[..] {
+        [name] => Some(name.clone()),
+        _ => None,
     }
 }
 

@@ -89,6 +89,7 @@ pub(super) fn serve(
     let mut socket = WebSocket::from_partially_read(wire, rest, Role::Server, Some(config));
     let Some(answer) = hear(&mut socket, sockets).filter(|_| enter()) else {
         let reason = Utf8Bytes::from_static("");
+        socket.get_mut().timed_mut().until = Instant::now() + ANSWER_PATIENCE;
         // Who is gone already need not hear it.
         let _ = socket.close(Some(CloseFrame { code: CloseCode::Policy, reason }));
         return socket.into_inner().end();
@@ -122,7 +123,7 @@ fn hear<S: Wire>(socket: &mut WebSocket<S>, sockets: &Sockets) -> Option<[u8; 32
 pub(super) const MESSAGE_MAX: usize = 64 << 10;
 /// Bytes that are read at once.
 const READ_BUFFER: usize = 16 << 10;
-/// How long the answer may take.
+/// How long the answer may take, or that there is none.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 /// What goes before a ticket in what a page shows: a digest of the ticket alone is told to everybody.
 const PAGE: &[u8] = b"wayferry socket 1 page\n";
