@@ -37,6 +37,7 @@ mod share;
 mod slow_link;
 mod slurm;
 mod soak;
+mod sockets;
 mod sound;
 mod ssh;
 mod stdio;

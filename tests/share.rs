@@ -103,7 +103,7 @@ fn guests_elsewhere_fetch_the_page_over_https_and_only_so() {
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     assert!(!String::from_utf8_lossy(&answer).contains("HTTP"), "{answer:?}");
-    let what = "guests elsewhere see the page, and not the session";
+    let what = "all goes by way of it";
     until(what, || share.stderr().contains(what).then_some(()));
     let told = share.stderr();
     assert!(!told.contains("browsers will refuse"), "{told}");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::home::Home;
 use super::program::Program;
-use super::{PATIENCE, Picture};
+use super::{PATIENCE, Picture, until};
 
 /// A browser with one page.
 pub(crate) struct Chromium {
@@ -66,7 +66,13 @@ impl Chromium {
     /// The value of an expression of JavaScript.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let params = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
-        let answer = self.call("Runtime.evaluate", &params);
+        // Between the empty page and the one that is opened there is none for a moment.
+        let answer = until("a page", || {
+            let page = self.page.clone();
+            let answer = self.ask_in(&page, "Runtime.evaluate", &params);
+            (answer["error"]["message"] != json!(NO_PAGE)).then_some(answer)
+        });
+        let answer = result("Runtime.evaluate", &answer);
         assert!(answer["exceptionDetails"].is_null(), "{}", answer["exceptionDetails"]);
         answer["result"]["value"].clone()
     }
@@ -172,6 +178,11 @@ impl Chromium {
 
     /// Says something to a page or a worker, or, without a name, to the browser itself.
     fn call_in(&mut self, session: &str, method: &str, params: &Value) -> Value {
+        result(method, &self.ask_in(session, method, params))
+    }
+
+    /// What is answered, also if that is an error.
+    fn ask_in(&mut self, session: &str, method: &str, params: &Value) -> Value {
         self.calls += 1;
         let mut call = json!({ "id": self.calls, "method": method, "params": params });
         if !session.is_empty() {
@@ -182,8 +193,7 @@ impl Chromium {
         loop {
             let answer = self.next(method, start);
             if answer["id"] == json!(self.calls) {
-                assert!(answer["error"].is_null(), "`{method}`: {}", answer["error"]);
-                return answer["result"].clone();
+                return answer;
             }
         }
     }
@@ -224,6 +234,11 @@ fn number(value: &Value) -> usize {
     value.as_f64().expect("a number") as usize
 }
 
+fn result(method: &str, answer: &Value) -> Value {
+    assert!(answer["error"].is_null(), "`{method}`: {}", answer["error"]);
+    answer["result"].clone()
+}
+
 /// The picture that [`READ_CANVAS`] tells, once there is one.
 pub(super) fn read_canvas(shown: &Value) -> Option<Picture> {
     let mut parts = shown.as_str()?.splitn(3, ' ');
@@ -242,6 +257,8 @@ fn pipe(home: &Home, name: &str) -> File {
     home.give(&path);
     OpenOptions::new().read(true).write(true).open(&path).expect("a pipe")
 }
+
+const NO_PAGE: &str = "Cannot find default execution context";
 
 const FLAGS: [&str; 9] = [
     "--headless",

@@ -5,7 +5,7 @@
  */
 
 import { type Notice, noticeOf } from "./notices.js";
-import type { State } from "./talk.js";
+import type { CarrierName, State } from "./talk.js";
 
 /** See the module. */
 export class Board {
@@ -45,10 +45,11 @@ export class Board {
     }
   }
 
-  setRoundTrip(milliseconds: number | undefined): void {
+  /** What the session is on, and how many milliseconds a round trip takes. */
+  setLink(carrier: CarrierName, milliseconds: number | undefined): void {
     if (this.#state === "shown") {
       const trip = milliseconds === undefined ? "" : ` · ${Math.round(milliseconds)} ms`;
-      this.#badge.textContent = `${BADGES.shown}${trip}`;
+      this.#badge.textContent = `${BADGES.shown} · ${carrier}${trip}`;
     }
   }
 
