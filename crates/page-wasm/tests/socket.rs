@@ -56,7 +56,7 @@ impl Pair {
 
     fn settle(&mut self) {
         loop {
-            let said = self.from_viewer() | self.from_host();
+            let said = self.viewer_says() | self.host_says();
             self.heard.extend(std::iter::from_fn(|| self.host.poll_event()));
             self.notices.extend(std::iter::from_fn(|| self.viewer.poll_notice()));
             if !said {
@@ -65,7 +65,7 @@ impl Pair {
         }
     }
 
-    fn from_viewer(&mut self) -> bool {
+    fn viewer_says(&mut self) -> bool {
         let bytes = match self.viewer.send_bytes(Time::ZERO, 0) {
             Next::Nothing | Next::Wait => return false,
             Next::Bytes(bytes) => bytes,
@@ -92,7 +92,7 @@ impl Pair {
         true
     }
 
-    fn from_host(&mut self) -> bool {
+    fn host_says(&mut self) -> bool {
         while let Some(transmit) = self.host.poll_transmit(Time::ZERO) {
             self.mux.transmit(transmit);
         }
