@@ -116,13 +116,13 @@ enum Carrier {
 }
 
 /// What a page shows to be let in.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Ticket {
     /// The session that it wants.
     pub session: SessionId,
     /// The secret of the link.
     pub secret: Secret,
-    /// A number that nobody else can find, by which it is known when it comes again.
+    /// A number that no one else can find, by which it is known when it comes again.
     pub incarnation: Secret,
 }
 
