@@ -12,6 +12,7 @@ import { Hearing } from "./sound/hearing.js";
 import type { Input, Link, News, Order, State } from "./talk.js";
 import { readTicket, type Ticket } from "./ticket.js";
 import { TIMERS } from "./timers.js";
+import { canDecode, Videos } from "./videos.js";
 import { type Notice, Viewer } from "./viewer.js";
 
 /** What a worker is for this script. */
@@ -69,11 +70,11 @@ async function begin(module: ArrayBuffer, { control, ticket: text }: Link): Prom
   }
   tell("connecting");
   const viewer = await Viewer.load(module);
-  const transport = await connect(ticket);
+  const [transport, videos] = await Promise.all([connect(ticket), canDecode()]);
   if (transport === undefined) {
     return tell("unreachable");
   }
-  viewer.begin(ticket.secret, control);
+  viewer.begin(ticket.secret, control, videos);
   running = new Running(viewer, ticket, control);
   running.begin(transport);
 }
@@ -100,6 +101,7 @@ async function connect(ticket: Ticket): Promise<WebTransport | undefined> {
 class Running {
   readonly hearing: Hearing;
   readonly #viewer: Viewer;
+  readonly #videos: Videos;
   readonly #painter: Painter;
   readonly #cursor: CursorTeller | undefined;
   readonly #search: Search<WebTransport>;
@@ -118,6 +120,7 @@ class Running {
   constructor(viewer: Viewer, ticket: Ticket, control: boolean) {
     this.#viewer = viewer;
     this.hearing = new Hearing(viewer, () => this.#soon());
+    this.#videos = new Videos(viewer, () => this.#soon());
     this.#cursor = control
       ? new CursorTeller(viewer, (cursor) => scope.postMessage({ kind: "cursor", cursor }))
       : undefined;
@@ -181,6 +184,7 @@ class Running {
   #turn(): void {
     this.#isDue = false;
     this.hearing.pump();
+    this.#videos.pump();
     this.#link?.carrier.pump();
     for (let notice = this.#viewer.pollNotice(); notice !== undefined; notice = this.#viewer.pollNotice()) {
       this.#onNotice(notice);

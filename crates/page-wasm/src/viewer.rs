@@ -120,19 +120,23 @@ pub struct Ticket {
 impl Viewer {
     /// Begins a session. `origin` is what the script's clock showed at [`Time::ZERO`].
     ///
+    /// With `has_decoders` frames of videos can be decoded.
+    ///
     /// Whether the secret is good for that role is the app side's to say: it makes a viewer of who may be no more.
-    pub fn new(role: Role, ticket: Ticket, start: Time, origin: HostTime) -> Self {
+    pub fn new(role: Role, has_decoders: bool, ticket: Ticket, start: Time, origin: HostTime) -> Self {
         let Ticket { session, secret, incarnation } = ticket;
-        let capabilities = match role {
+        let role_of = match role {
             Role::View => Capabilities::VIEW,
             Role::Control => Capabilities::NONE,
         };
+        let videos = if has_decoders { Capabilities::VIDEO } else { Capabilities::NONE };
         let config = Config {
             session,
             secret: Some(secret),
             resume: Some(incarnation),
             software: format!("wayferry {} in a browser", env!("CARGO_PKG_VERSION")),
-            capabilities: capabilities
+            capabilities: role_of
+                .with(videos)
                 .with(Capabilities::DATAGRAM_REPAIR)
                 .with(Capabilities::SOUND)
                 .with(Capabilities::SHARED_SOUND),
@@ -238,6 +242,12 @@ impl Viewer {
     /// What is to be seen.
     pub fn page(&mut self) -> &mut Page {
         &mut self.page
+    }
+
+    /// What the script's decoders of videos have done, or will not do.
+    pub fn on_videos(&mut self, now: Time, tell: impl FnOnce(&mut Page)) {
+        tell(&mut self.page);
+        self.go_on(now);
     }
 
     /// Whether sound of the session can be heard.
@@ -405,7 +415,7 @@ impl Viewer {
     /// The app side knows of nothing to go on with.
     fn begin_anew(&mut self) {
         self.is_returning = false;
-        self.page = Page::new(self.role);
+        self.page.begin_anew();
         self.channels.clear();
         self.pipes = Pipes::default();
         self.sound.tell_again();
