@@ -223,7 +223,8 @@ impl Program {
     }
 
     pub(crate) fn carry_out(&mut self, ask: Ask) -> Result<(), End> {
-        match &ask {
+        let done = if let Ask::End { after, .. } = &ask { after } else { &ask };
+        match done {
             Ask::Create(surface) => self.updates.create(*surface)?,
             Ask::Destroy(surface) => self.updates.destroy(*surface),
             _ => {}
