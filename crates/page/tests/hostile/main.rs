@@ -1,15 +1,24 @@
 //! Any input of an app side: no panic, and no more memory than the limits say.
 
+#[path = "../videos/browser.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod browser;
 #[path = "../view/mod.rs"]
 mod view;
+
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use proptest::prelude::*;
 use wayferry_message::value::{Positioner, RegionOp};
 use wayferry_message::{ToDisplay, Unit, UnitContent, WireArg, WireId};
-use wayferry_page::{Area, Inside, Level, Node, Page, Role, Wheel, rgba};
+use wayferry_page::{Area, Inside, Level, Node, Page, Role, Task, Wheel, rgba};
+use wayferry_pixels::video::Frame;
+use wayferry_pixels::{Rect, Video};
 use wayferry_proto::{Time, UpdateHeader, UpdateSeq};
+use wayferry_video::Layout;
 
+use browser::{Film, bytes_of};
 use view::*;
 
 #[derive(Debug, Clone)]
@@ -23,6 +32,8 @@ enum Step {
     Open,
     /// What a script says of the user: which of all that there is, of what surface, and two numbers.
     User(u8, WireId, i16, i16),
+    /// What it says of frames: what of all that there is, and a number.
+    Decode(u8, u8),
 }
 
 /// Ids that are often ones that are there.
@@ -143,12 +154,38 @@ fn update() -> impl Strategy<Value = Step> {
     })
 }
 
+/// Frames of a video at the corner of any surface here, the first one first.
+fn film() -> &'static [Frame] {
+    static FILM: OnceLock<Vec<Frame>> = OnceLock::new();
+    FILM.get_or_init(|| {
+        let mut film = Film::new(0, Rect::new(0, 0, 4, 4));
+        (0..4).map(|at| film.next(at * 60)).collect()
+    })
+}
+
+/// An update with a frame that may be sound.
+fn moving() -> impl Strategy<Value = Step> {
+    let data = prop_oneof![
+        4 => (0usize..4).prop_map(|at| film()[at].data.clone()),
+        1 => proptest::collection::vec(any::<u8>(), 0..40),
+    ];
+    let place = (0u8..5, 0u32..3, prop_oneof![4 => Just(4u32), 1 => 1u32..9], any::<bool>());
+    (id(), 1u64..8, 4u32..9, any::<bool>(), place, data).prop_map(|(surface, seq, side, fresh, place, data)| {
+        let (stream, x, width, key) = place;
+        let video = Video { stream, rect: Rect::new(x, 0, width, 4), key };
+        let chunks = [chunks(1, 7), bytes_of(&Frame { video, fourth: 9, data })].concat();
+        Step::Update(header(surface.0, seq, side, fresh), chunks)
+    })
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => likely().prop_map(|said| said.into_iter().map(Step::Say).collect::<Vec<_>>()),
         4 => any_unit().prop_map(|unit| vec![Step::Say(ToDisplay::Unit(unit))]),
         2 => any_request().prop_map(|request| vec![Step::Say(ToDisplay::Request(request))]),
         6 => update().prop_map(|update| vec![update]),
+        4 => moving().prop_map(|update| vec![update]),
+        2 => (any::<u8>(), any::<u8>()).prop_map(|(which, number)| vec![Step::Decode(which, number)]),
         1 => proptest::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| vec![Step::Raw(bytes)]),
         1 => Just(vec![Step::Frame]),
         1 => (0u64..2000).prop_map(|time| vec![Step::Pass(time)]),
@@ -178,6 +215,23 @@ fn look(page: &mut Page) {
         each(&window.root, &mut surfaces);
     }
     surfaces.into_iter().for_each(|surface| assert!(program.take_damage(surface).is_some()));
+}
+
+/// Does something with what there is to decode, which may be wrong.
+fn decode(page: &mut Page, now: Time, owed: &mut Vec<u32>, (which, number): (u8, u8)) {
+    let given = std::iter::from_fn(|| page.poll_task());
+    owed.extend(given.filter_map(|task| match task {
+        Task::Decode { number, .. } => Some(number),
+        Task::End { .. } => None,
+    }));
+    let (layout, planes) = if which & 4 == 0 { (Layout::I420, 384) } else { (Layout::Nv12, 256 + which as usize) };
+    match which % 4 {
+        0 | 1 => {
+            owed.drain(..).for_each(|number| page.on_decoded(now, number, layout, vec![which; planes]));
+        }
+        2 => page.on_undecodable(now, number.into()),
+        _ => page.on_decoded(now, number.into(), layout, vec![which; planes]),
+    }
 }
 
 /// What a script says of the user.
@@ -215,6 +269,9 @@ enum Deed {
         changes: Vec<(usize, u16, [i32; 2])>,
     },
     Update(usize, u64, bool),
+    /// The same with a frame of a video, which begins with the first.
+    Moving(usize, u64, usize),
+    Decode(u8, u8),
     Frame,
 }
 
@@ -237,6 +294,8 @@ fn deed() -> impl Strategy<Value = Deed> {
             Deed::Commit { surface, children, update, changes }
         }),
         8 => (which(), 1u64..6, any::<bool>()).prop_map(|(which, seq, fresh)| Deed::Update(which, seq, fresh)),
+        6 => (which(), 1u64..6, 0usize..4).prop_map(|(which, seq, frame)| Deed::Moving(which, seq, frame)),
+        3 => any::<(u8, u8)>().prop_map(|(which, number)| Deed::Decode(which, number)),
         1 => Just(Deed::Frame),
     ]
 }
@@ -294,7 +353,7 @@ impl Made {
                 let own = unit(WireId(surface), self.units, content);
                 vec![ToDisplay::Unit(Unit { children: children.collect(), state: changes.collect(), ..own })]
             }
-            Deed::Update(..) | Deed::Frame => return None,
+            Deed::Update(..) | Deed::Moving(..) | Deed::Decode(..) | Deed::Frame => return None,
         })
     }
 }
@@ -324,6 +383,7 @@ proptest! {
     ) {
         let role = if is_display { Role::Control } else { Role::View };
         let (mut page, mut made) = (page_as(role), Made { next: 20, ..Made::default() });
+        let mut owed = Vec::new();
         for deed in deeds {
             for message in made.says(&deed).unwrap_or_default() {
                 say(&mut page, &message);
@@ -333,26 +393,35 @@ proptest! {
                     let surface = made.surface(which).unwrap_or(20);
                     page.on_update(Time::ZERO, &header(surface, seq, 8, fresh), chunks(8, seq as u8));
                 }
+                Deed::Moving(which, seq, frame) => {
+                    let surface = made.surface(which).unwrap_or(20);
+                    let chunks = [chunks(if seq == 1 { 8 } else { 1 }, 7), bytes_of(&film()[frame])].concat();
+                    page.on_update(Time::ZERO, &header(surface, seq, 8, seq == 1), chunks);
+                }
+                Deed::Decode(which, number) => decode(&mut page, Time::ZERO, &mut owed, (which, number)),
                 Deed::Frame => page.on_frame(),
                 _ => {}
             }
             look(&mut page);
             if page.poll_ended().is_some() {
+                decode(&mut page, Time::ZERO, &mut owed, (0, 0));
                 prop_assert_eq!(page.kept(), 0);
                 page = page_as(role);
                 made = Made { next: 20, ..Made::default() };
             }
         }
         page.close(PROGRAM);
+        decode(&mut page, Time::ZERO, &mut owed, (0, 0));
         prop_assert_eq!(page.kept(), 0);
     }
 
     #[test]
     fn any_input_of_an_app_side_is_borne_and_given_back(steps in steps(), is_display: bool) {
         let mut page = page_as(if is_display { Role::Control } else { Role::View });
-        let mut now = Time::ZERO;
+        let (mut now, mut owed) = (Time::ZERO, Vec::new());
         for step in steps {
             match step {
+                Step::Decode(which, number) => decode(&mut page, now, &mut owed, (which, number)),
                 Step::Say(message) => page.on_message(now, PROGRAM, &message.encode()),
                 Step::Raw(bytes) => page.on_message(now, PROGRAM, &bytes),
                 Step::Update(header, chunks) => page.on_update(now, &header, chunks),
@@ -365,11 +434,13 @@ proptest! {
                 Step::Open => page.open(PROGRAM).unwrap(),
                 Step::User(which, surface, x, y) => use_it(&mut page, now, (which, surface, x, y)),
             }
-            prop_assert!(page.kept() <= (1 << 30) + (384 << 20) + 2 * (32 << 20) + (64 << 20) + 100 * 512);
+            let most = (1 << 30) + (384 << 20) + 2 * (32 << 20) + (64 << 20) + (640 << 20) + 100 * 512;
+            prop_assert!(page.kept() <= most);
             prop_assert!(page.programs().all(|(_, program)| program.end().is_none()));
         }
         look(&mut page);
         page.close(PROGRAM);
+        decode(&mut page, now, &mut owed, (0, 0));
         prop_assert_eq!(page.kept(), 0);
     }
 }
