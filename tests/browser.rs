@@ -109,7 +109,9 @@ fn a_page_finds_its_session_again_after_a_silence_with_what_was_typed_meanwhile(
     state(&mut viewer, "shown");
     let heard = session.home().read_when("heard", |heard| heard.ends_with(b"\n"));
     assert_eq!(String::from_utf8_lossy(&heard), "hi\n");
-    until("the viewer to see what the display sees", || (viewer.canvas()? == display.canvas()?).then_some(()));
+    until("the viewer to see what the display sees", || {
+        (viewer.canvas()? == display.canvas()?).then_some(())
+    });
     foot.must_run();
     session.host.must_run();
 }

@@ -11,8 +11,8 @@ use wayferry_page::{Area, Clip, Level, MAX_COPIED_TEXT, Page, Role};
 use wayferry_page_wasm::drawing::Drawing;
 use wayferry_page_wasm::viewer::{MAX_AWAY, MAX_UNSENT, Notice, Over, Ticket, Viewer};
 use wayferry_proto::{
-    Arrival, Candidate, Capabilities, CloseReason, Config, ConnectionId, Control, Event, Header, HostTime, Secret,
-    Session, SessionId, Side, StreamId, SurfaceId, Time, Transmit, UpdateHeader, UpdateSeq,
+    Arrival, Candidate, Capabilities, CloseReason, Config, ConnectionId, Control, Event, Header, HostTime,
+    Secret, Session, SessionId, Side, StreamId, SurfaceId, Time, Transmit, UpdateHeader, UpdateSeq,
 };
 
 const PROGRAM: ConnectionId = ConnectionId(1);

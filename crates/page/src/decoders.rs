@@ -265,13 +265,8 @@ impl Handle {
         decoder.owes += 1;
         inner.last_frame = inner.last_frame.checked_add(1).unwrap_or(1);
         let (number, picture) = (inner.last_frame, Picture::new(State::Asked));
-        let asked = Asked {
-            decoder: self.decoder,
-            since: now,
-            size: self.size,
-            picture: Rc::clone(&picture),
-            room,
-        };
+        let asked =
+            Asked { decoder: self.decoder, since: now, size: self.size, picture: Rc::clone(&picture), room };
         inner.asked.insert(number, asked);
         let (decoder, is_key) = (self.decoder, kind == Kind::Key);
         inner.tasks.push_back(Task::Decode { decoder, number, is_key, data: data.to_vec() });

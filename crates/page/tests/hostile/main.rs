@@ -6,6 +6,7 @@ mod browser;
 #[path = "../view/mod.rs"]
 mod view;
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
@@ -170,12 +171,14 @@ fn moving() -> impl Strategy<Value = Step> {
         1 => proptest::collection::vec(any::<u8>(), 0..40),
     ];
     let place = (0u8..5, 0u32..3, prop_oneof![4 => Just(4u32), 1 => 1u32..9], any::<bool>());
-    (id(), 1u64..8, 4u32..9, any::<bool>(), place, data).prop_map(|(surface, seq, side, fresh, place, data)| {
-        let (stream, x, width, key) = place;
-        let video = Video { stream, rect: Rect::new(x, 0, width, 4), key };
-        let chunks = [chunks(1, 7), bytes_of(&Frame { video, fourth: 9, data })].concat();
-        Step::Update(header(surface.0, seq, side, fresh), chunks)
-    })
+    (id(), 1u64..8, 4u32..9, any::<bool>(), place, data).prop_map(
+        |(surface, seq, side, fresh, place, data)| {
+            let (stream, x, width, key) = place;
+            let video = Video { stream, rect: Rect::new(x, 0, width, 4), key };
+            let chunks = [chunks(1, 7), bytes_of(&Frame { video, fourth: 9, data })].concat();
+            Step::Update(header(surface.0, seq, side, fresh), chunks)
+        },
+    )
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -224,7 +227,8 @@ fn decode(page: &mut Page, now: Time, owed: &mut Vec<u32>, (which, number): (u8,
         Task::Decode { number, .. } => Some(number),
         Task::End { .. } => None,
     }));
-    let (layout, planes) = if which & 4 == 0 { (Layout::I420, 384) } else { (Layout::Nv12, 256 + which as usize) };
+    let (layout, planes) =
+        if which & 4 == 0 { (Layout::I420, 384) } else { (Layout::Nv12, 256 + which as usize) };
     match which % 4 {
         0 | 1 => {
             owed.drain(..).for_each(|number| page.on_decoded(now, number, layout, vec![which; planes]));
@@ -261,18 +265,23 @@ enum Deed {
     Viewport(usize),
     /// A surface ends, or one of the objects after it.
     End(usize, u64),
-    /// A commit, with children and the number of its update, which may not come.
+    /// A commit, with children; of each, it names the last update that has come, or one so much later.
     Commit {
         surface: usize,
         children: Vec<usize>,
         update: Option<u64>,
         changes: Vec<(usize, u16, [i32; 2])>,
     },
+    /// The next update of a surface, which seldom is a later one.
     Update(usize, u64, bool),
     /// The same with a frame of a video, which begins with the first.
     Moving(usize, u64, usize),
     Decode(u8, u8),
     Frame,
+}
+
+fn late() -> impl Strategy<Value = u64> {
+    prop_oneof![9 => Just(0u64), 1 => 1u64..3]
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
@@ -282,7 +291,7 @@ fn deed() -> impl Strategy<Value = Deed> {
     let commit = (
         which(),
         proptest::collection::vec(which(), 0..3),
-        proptest::option::of(1u64..6),
+        proptest::option::of(late()),
         proptest::collection::vec(change, 0..2),
     );
     prop_oneof![
@@ -293,8 +302,8 @@ fn deed() -> impl Strategy<Value = Deed> {
         8 => commit.prop_map(|(surface, children, update, changes)| {
             Deed::Commit { surface, children, update, changes }
         }),
-        8 => (which(), 1u64..6, any::<bool>()).prop_map(|(which, seq, fresh)| Deed::Update(which, seq, fresh)),
-        6 => (which(), 1u64..6, 0usize..4).prop_map(|(which, seq, frame)| Deed::Moving(which, seq, frame)),
+        8 => (which(), late(), any::<bool>()).prop_map(|(which, late, fresh)| Deed::Update(which, late, fresh)),
+        6 => (which(), late(), 0usize..4).prop_map(|(which, late, frame)| Deed::Moving(which, late, frame)),
         3 => any::<(u8, u8)>().prop_map(|(which, number)| Deed::Decode(which, number)),
         1 => Just(Deed::Frame),
     ]
@@ -305,6 +314,8 @@ fn deed() -> impl Strategy<Value = Deed> {
 struct Made {
     next: u64,
     surfaces: Vec<u64>,
+    /// By surfaces, their last updates.
+    updates: BTreeMap<u64, u64>,
     units: u64,
 }
 
@@ -317,6 +328,19 @@ impl Made {
         self.next += 6;
         self.surfaces.push(self.next);
         self.next
+    }
+
+    /// The next update of a surface.
+    fn next_update(&mut self, which: usize, late: u64) -> (u64, u64) {
+        let surface = self.surface(which).unwrap_or(20);
+        let last = self.updates.entry(surface).or_default();
+        *last += 1 + late;
+        (surface, *last)
+    }
+
+    fn content(&self, surface: u64, update: Option<u64>) -> UnitContent {
+        let last = self.updates.get(&surface).copied().unwrap_or(1);
+        update.map_or(UnitContent::Keep, |late| UnitContent::Update(UpdateSeq(last + late)))
     }
 
     fn says(&mut self, deed: &Deed) -> Option<Vec<ToDisplay>> {
@@ -334,11 +358,12 @@ impl Made {
             Deed::End(which, after) => vec![ask(WireId(self.surface(*which)? + after), 0, vec![])],
             Deed::Commit { surface, children, update, changes } => {
                 let surface = self.surface(*surface)?;
-                let content = update.map_or(UnitContent::Keep, |seq| UnitContent::Update(UpdateSeq(seq)));
                 let children = children.iter().filter_map(|child| self.surface(*child));
                 let children: Vec<u64> = children.filter(|child| *child != surface).collect();
                 self.units += 1;
-                let children = children.into_iter().map(|child| unit(WireId(child), self.units, content));
+                let children = children
+                    .into_iter()
+                    .map(|child| unit(WireId(child), self.units, self.content(child, *update)));
                 let changes = changes.iter().filter_map(|(which, opcode, numbers)| {
                     let args = match opcode {
                         1 => numbers.map(WireArg::Int).to_vec(),
@@ -350,7 +375,7 @@ impl Made {
                     let object = self.surface(*which)? + if *opcode < 7 { 2 } else { 0 };
                     Some(request(WireId(object), *opcode, args))
                 });
-                let own = unit(WireId(surface), self.units, content);
+                let own = unit(WireId(surface), self.units, self.content(surface, *update));
                 vec![ToDisplay::Unit(Unit { children: children.collect(), state: changes.collect(), ..own })]
             }
             Deed::Update(..) | Deed::Moving(..) | Deed::Decode(..) | Deed::Frame => return None,
@@ -389,12 +414,13 @@ proptest! {
                 say(&mut page, &message);
             }
             match deed {
-                Deed::Update(which, seq, fresh) => {
-                    let surface = made.surface(which).unwrap_or(20);
+                Deed::Update(which, late, fresh) => {
+                    let (surface, seq) = made.next_update(which, late);
+                    let fresh = fresh || seq == 1;
                     page.on_update(Time::ZERO, &header(surface, seq, 8, fresh), chunks(8, seq as u8));
                 }
-                Deed::Moving(which, seq, frame) => {
-                    let surface = made.surface(which).unwrap_or(20);
+                Deed::Moving(which, late, frame) => {
+                    let (surface, seq) = made.next_update(which, late);
                     let chunks = [chunks(if seq == 1 { 8 } else { 1 }, 7), bytes_of(&film()[frame])].concat();
                     page.on_update(Time::ZERO, &header(surface, seq, 8, seq == 1), chunks);
                 }

@@ -5,6 +5,8 @@ mod view;
 
 mod browser;
 
+use bytes::Bytes;
+use proptest::prelude::*;
 use wayferry_message::{ToApp, ToDisplay, Unit, UnitContent, WireId};
 use wayferry_page::{Page, Role, Task};
 use wayferry_pixels::Rect;
@@ -67,8 +69,7 @@ fn a_video_is_shown_frame_by_frame_as_a_native_display_shows_it() {
 #[test]
 fn frames_are_given_out_in_sequence_and_painted_in_sequence_whatever_comes_first() {
     for role in [Role::View, Role::Control] {
-        let (mut page, mut browser, mut film) =
-            (shown(role), Browser::new(Layout::I420), Film::new(0, HERE));
+        let (mut page, mut browser, mut film) = (shown(role), Browser::new(Layout::I420), Film::new(0, HERE));
         let frames: Vec<_> = (2..6).map(|seq| film.next(seq as u8 * 20)).collect();
         // The third comes first.
         for seq in [4, 2, 3, 5] {
@@ -136,7 +137,11 @@ fn wrong_frames_are_refused_with_their_update_and_a_fresh_one_heals_it() {
         assert_eq!(at(&page, 60, 30, 30), 90, "nothing has changed");
         arrive(&mut page, 60, 3, false, &[&film.next(130)]);
         browser.work(&mut page);
-        assert_eq!((said(&mut page), at(&page, 60, 30, 30)), (vec![applied(4)], 90), "it waits for a fresh one");
+        assert_eq!(
+            (said(&mut page), at(&page, 60, 30, 30)),
+            (vec![applied(4)], 90),
+            "it waits for a fresh one"
+        );
         let mut film = Film::new(1, HERE);
         arrive(&mut page, 60, 4, true, &[&film.next(140)]);
         browser.work(&mut page);
@@ -147,8 +152,7 @@ fn wrong_frames_are_refused_with_their_update_and_a_fresh_one_heals_it() {
 #[test]
 fn what_the_browser_cannot_decode_refuses_its_update_and_ends_its_decoder() {
     for role in [Role::View, Role::Control] {
-        let (mut page, mut browser, mut film) =
-            (shown(role), Browser::new(Layout::I420), Film::new(1, HERE));
+        let (mut page, mut browser, mut film) = (shown(role), Browser::new(Layout::I420), Film::new(1, HERE));
         arrive(&mut page, 60, 2, false, &[&film.next(120)]);
         browser.work(&mut page);
         said(&mut page);
@@ -267,8 +271,7 @@ fn a_video_that_begins_ends_those_that_are_in_its_way() {
 #[test]
 fn what_is_under_way_when_a_surface_ends_or_shows_nothing_is_given_back() {
     for (role, destroys) in [(Role::View, true), (Role::Control, true), (Role::Control, false)] {
-        let (mut page, mut browser, mut film) =
-            (shown(role), Browser::new(Layout::I420), Film::new(1, HERE));
+        let (mut page, mut browser, mut film) = (shown(role), Browser::new(Layout::I420), Film::new(1, HERE));
         arrive(&mut page, 60, 2, false, &[&film.next(120)]);
         let (answers, _) = browser.take(&mut page);
         if destroys {
@@ -362,4 +365,73 @@ fn more_pictures_than_there_is_room_for_are_refused_and_nothing_waits_for_ever()
     browser.work(&mut page);
     assert!(film.is_shown(&page, 60));
     assert!(browser.most <= 9, "{} at once", browser.most);
+}
+
+/// What happens next in a page that is told of updates in any order.
+#[derive(Debug, Clone)]
+enum Step {
+    /// One of the updates that have not come does.
+    Arrive(usize),
+    /// The next unit does.
+    Say,
+    /// The browser takes what it is given, and answers the last it has, or all in turn.
+    Answer(bool),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => any::<usize>().prop_map(Step::Arrive),
+        2 => Just(Step::Say),
+        3 => any::<bool>().prop_map(Step::Answer),
+    ]
+}
+
+/// What an update has: one frame or the other, both, or none.
+fn updates() -> impl Strategy<Value = Vec<[bool; 2]>> {
+    proptest::collection::vec(any::<[bool; 2]>(), 1..20)
+}
+
+proptest! {
+    #[test]
+    fn in_whatever_order_all_comes_it_is_shown_as_natively(
+        updates in updates(), steps in proptest::collection::vec(step(), 0..80), is_display: bool
+    ) {
+        let mut page = shown(if is_display { Role::Control } else { Role::View });
+        let mut browser = Browser::new(if is_display { Layout::Nv12 } else { Layout::I420 });
+        let mut films = [Film::new(1, HERE), Film::new(2, Rect::new(60, 4, 30, 90))];
+        let last = updates.len() as u64 + 1;
+        let mut coming: Vec<(u64, Vec<Bytes>)> = (2..).zip(&updates).map(|(seq, which)| {
+            let frames = films.iter_mut().zip(which).filter(|(_, has)| **has).map(|(film, _)| film.next(seq as u8 * 10));
+            (seq, [chunks(1, 90), frames.flat_map(|frame| bytes_of(&frame)).collect()].concat())
+        }).collect();
+        let mut units = 2..=last;
+        let mut answers = Vec::new();
+        let ends = vec![Step::Arrive(0); updates.len()].into_iter().chain(vec![Step::Say; updates.len()]);
+        for step in steps.into_iter().chain(ends) {
+            match step {
+                Step::Arrive(which) => if let Some(which) = which.checked_rem(coming.len()) {
+                    let (seq, chunks) = coming.swap_remove(which);
+                    page.on_update(Time::ZERO, &header(60, seq, SIDE, false), chunks);
+                }
+                Step::Say => if let Some(seq) = units.next() {
+                    say(&mut page, &ToDisplay::Unit(Unit { number: seq + 1, ..show(60, seq) }));
+                }
+                Step::Answer(all) => {
+                    answers.extend(browser.take(&mut page).0);
+                    let now = if all { std::mem::take(&mut answers) } else { answers.pop().into_iter().collect() };
+                    browser.give(&mut page, now);
+                }
+            }
+        }
+        browser.give(&mut page, answers);
+        browser.work(&mut page);
+        let expected: Vec<_> = (2..=last).map(|seq| applied(seq + 1)).collect();
+        prop_assert_eq!(said(&mut page), expected);
+        for (which, film) in films.iter().enumerate() {
+            prop_assert!(film.is_shown(&page, 60) || !updates.iter().any(|update| update[which]));
+        }
+        page.close(PROGRAM);
+        browser.work(&mut page);
+        prop_assert_eq!(page.kept(), 0);
+    }
 }
