@@ -164,21 +164,25 @@ fn film() -> &'static [Frame] {
     })
 }
 
-/// An update with a frame that may be sound.
-fn moving() -> impl Strategy<Value = Step> {
+/// A frame that may be sound.
+fn frame() -> impl Strategy<Value = Frame> {
     let data = prop_oneof![
         4 => (0usize..4).prop_map(|at| film()[at].data.clone()),
         1 => proptest::collection::vec(any::<u8>(), 0..40),
     ];
-    let place = (0u8..5, 0u32..3, prop_oneof![4 => Just(4u32), 1 => 1u32..9], any::<bool>());
-    (id(), 1u64..8, 4u32..9, any::<bool>(), place, data).prop_map(
-        |(surface, seq, side, fresh, place, data)| {
-            let (stream, x, width, key) = place;
-            let video = Video { stream, rect: Rect::new(x, 0, width, 4), key };
-            let chunks = [chunks(1, 7), bytes_of(&Frame { video, fourth: 9, data })].concat();
-            Step::Update(header(surface.0, seq, side, fresh), chunks)
-        },
-    )
+    let width = prop_oneof![4 => Just(4u32), 1 => 1u32..9];
+    (0u8..5, 0u32..3, width, any::<bool>(), data).prop_map(|(stream, x, width, key, data)| {
+        let video = Video { stream, rect: Rect::new(x, 0, width, 4), key };
+        Frame { video, fourth: 9, data }
+    })
+}
+
+/// An update with one.
+fn moving() -> impl Strategy<Value = Step> {
+    (id(), 1u64..8, 4u32..9, any::<bool>(), frame()).prop_map(|(surface, seq, side, fresh, frame)| {
+        let chunks = [chunks(1, 7), bytes_of(&frame)].concat();
+        Step::Update(header(surface.0, seq, side, fresh), chunks)
+    })
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -231,7 +235,9 @@ fn decode(page: &mut Page, now: Time, owed: &mut Vec<u32>, (which, number): (u8,
         if which & 4 == 0 { (Layout::I420, 384) } else { (Layout::Nv12, 256 + which as usize) };
     match which % 4 {
         0 | 1 => {
-            owed.drain(..).for_each(|number| page.on_decoded(now, number, layout, vec![which; planes]));
+            std::mem::take(owed)
+                .into_iter()
+                .for_each(|number| page.on_decoded(now, number, layout, vec![which; planes]));
         }
         2 => page.on_undecodable(now, number.into()),
         _ => page.on_decoded(now, number.into(), layout, vec![which; planes]),
@@ -439,6 +445,34 @@ proptest! {
         page.close(PROGRAM);
         decode(&mut page, Time::ZERO, &mut owed, (0, 0));
         prop_assert_eq!(page.kept(), 0);
+    }
+
+    #[test]
+    fn any_frames_and_answers_are_borne_and_given_back(
+        steps in proptest::collection::vec(
+            (proptest::collection::vec(frame(), 0..3), any::<[bool; 2]>(), any::<(u8, u8)>(), 0u64..400), 1..60
+        ),
+        is_display: bool
+    ) {
+        let role = if is_display { Role::Control } else { Role::View };
+        let (mut page, mut now, mut owed) = (page_as(role), Time::ZERO, Vec::new());
+        window(60).iter().for_each(|message| say(&mut page, message));
+        for (seq, (frames, [fresh, says], answer, time)) in (1..).zip(steps) {
+            let fresh = fresh || seq == 1;
+            let mut chunks = chunks(if fresh { 8 } else { 1 }, 7);
+            frames.iter().for_each(|frame| chunks.extend(bytes_of(frame)));
+            page.on_update(now, &header(60, seq, 8, fresh), chunks);
+            if says {
+                page.on_message(now, PROGRAM, &ToDisplay::Unit(Unit { number: seq + 1, ..show(60, seq) }).encode());
+            }
+            decode(&mut page, now, &mut owed, answer);
+            now += std::time::Duration::from_millis(time);
+            page.on_timeout(now);
+            look(&mut page);
+        }
+        page.close(PROGRAM);
+        decode(&mut page, now, &mut owed, (0, 0));
+        prop_assert_eq!((page.kept(), page.poll_task()), (0, None));
     }
 
     #[test]
