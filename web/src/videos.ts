@@ -42,8 +42,8 @@ export class Videos {
   #decode(key: number, { number, isKey, data }: EncodedFrame): void {
     try {
       const { codec, owed } = this.#decoders.get(key) ?? this.#begin(key);
-      codec.decode(new EncodedVideoChunk({ type: isKey ? "key" : "delta", timestamp: number, data }));
       owed.add(number);
+      codec.decode(new EncodedVideoChunk({ type: isKey ? "key" : "delta", timestamp: number, data }));
     } catch {
       // There is none, or it has failed.
       this.#viewer.undecodableFrame(number);
@@ -101,26 +101,28 @@ export async function canDecode(): Promise<boolean> {
   return told?.supported === true && (await isRight(await tried()));
 }
 
-/** The sample, decoded; nothing if the browser takes too long. */
-function tried(): Promise<VideoFrame | undefined> {
-  return new Promise((give) => {
-    const patience = setTimeout(() => give(undefined), PATIENCE);
-    const end = (frame?: VideoFrame) => {
-      clearTimeout(patience);
-      give(frame);
-    };
+/** The sample, decoded; nothing if the browser cannot, or takes too long. */
+async function tried(): Promise<VideoFrame | undefined> {
+  let decoder: VideoDecoder | undefined;
+  let patience: ReturnType<typeof setTimeout> | undefined;
+  const frame = new Promise<VideoFrame | undefined>((give) => {
+    patience = setTimeout(() => give(undefined), PATIENCE);
     try {
-      const decoder = new VideoDecoder({ output: end, error: () => end() });
+      decoder = new VideoDecoder({ output: give, error: () => give(undefined) });
       decoder.configure(CONFIG);
       decoder.decode(new EncodedVideoChunk({ type: "key", timestamp: 1, data: SAMPLE }));
-      decoder
-        .flush()
-        .then(() => decoder.close())
-        .catch(() => end());
     } catch {
-      end();
+      give(undefined);
     }
   });
+  try {
+    return await frame;
+  } finally {
+    clearTimeout(patience);
+    if (decoder !== undefined && decoder.state !== "closed") {
+      decoder.close();
+    }
+  }
 }
 
 async function isRight(frame: VideoFrame | undefined): Promise<boolean> {
