@@ -84,8 +84,8 @@ extern "C" fn number(index: usize) -> u32 {
 }
 
 /// Begins a session, in the place of the one before: 16 bytes of its id and 32 of the secret, as a ticket has them, and
-/// 32 random ones; as a viewer, or as its display if `control` is 1. With `videos`, 1, there are decoders for them. Gives
-/// 1 if the bytes are that long.
+/// 32 random ones; as a viewer, or as its display if `control` is 1; with decoders of videos if `videos` is 1. Gives 1
+/// if the bytes are that long.
 #[unsafe(no_mangle)]
 extern "C" fn begin(now: f64, control: u32, videos: u32) -> u32 {
     with(|state| {

@@ -1,7 +1,7 @@
 //! Decoders of videos, which the script has: what they are to do, and what they owe.
 //!
-//! The script takes [`Task`]s in their order, and answers frames by their numbers, in any order. Invariants: a decoder is
-//! given the frames of one stream, in their order, and is ended once; what it owes when it fails will not come, and
+//! The script takes [`Task`]s in their order, and answers frames by their numbers, in any order. Invariants: a decoder
+//! is given the frames of one stream, in their order, and is ended once; what it owes when it fails will not come, and
 //! what it says after that is passed over; all that is under way has its room until it is answered.
 
 use std::cell::RefCell;

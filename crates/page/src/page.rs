@@ -235,8 +235,8 @@ impl Page {
         self.programs.get_mut(&connection)
     }
 
-    /// Bytes that are kept: pixels, updates and messages that wait, messages to be sent, objects, videos, and ends to be
-    /// told.
+    /// Bytes that are kept: pixels, updates and messages that wait, messages to be sent, objects, videos, and ends that
+    /// are to be told.
     pub fn kept(&self) -> usize {
         let Shares { contents, updates, messages, said, objects, decoders } = &*self.shares;
         let shares = [contents, updates, messages, said, objects].into_iter().map(|share| share.taken());

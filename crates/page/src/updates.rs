@@ -1,6 +1,6 @@
 //! The updates that wait for their units.
 //!
-//! They stay packed until they are painted, but for frames of videos, which are decoded when their unit has its turn, or
+//! They stay packed until they are painted, but for frames of videos, which are decoded when their unit has its turn or
 //! is about to. Invariant: those of a surface are painted in sequence, each once.
 
 use std::collections::BTreeMap;
@@ -126,7 +126,7 @@ impl Updates {
         self.book.reached(SurfaceId(surface.0)) >= Some(seq)
     }
 
-    /// Has the frames decoded that a surface's updates have up to this one, which is there. Nothing is left of what comes
+    /// Has the frames decoded that a surface's updates have up to this one, which is there. Nothing is left of those
     /// before one that begins anew.
     pub(crate) fn decode(&mut self, now: Time, surface: WireId, seq: UpdateSeq) {
         let (Some(videos), Some(stored)) = (self.videos.get_mut(&surface), self.stored.get_mut(&surface))

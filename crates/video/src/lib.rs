@@ -6,8 +6,8 @@
 //! with the feature `ffmpeg`, FFmpeg's libavcodec where that can make and take the same streams.
 //!
 //! Where something else decodes, as a browser does for its pages, a [`Gate`] says of each frame whether it may see it,
-//! and what it gives is a picture once it is [`Decoded`]. That is all there is without the feature `openh264`, and needs
-//! no C++.
+//! and what it gives is a picture once it is [`Decoded`]. That is all there is without the feature `openh264`, and it
+//! needs no C++.
 //!
 //! This crate knows no Wayland and no network, which regions are videos, or when to send: the caller numbers the
 //! frames, says how many bits a frame may take, and asks for a key frame when one was lost. No frame waits for another:
