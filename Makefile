@@ -19,6 +19,9 @@ FULL_SECONDS ?= 3600
 FUZZ_SECONDS ?= 600
 PYTHON_SECONDS ?= 420
 
+# How long `make soak` takes, and 10 more at the most until it is ended.
+SOAK_MINUTES ?= 30
+
 .PHONY: help
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1#\2/p' Makefile | while IFS='#' read -r name text; do printf '%-16s %s\n' "$$name" "$$text"; done
@@ -171,6 +174,13 @@ bench-python: ## Measure the Python package beside others (PYTHON=… chooses th
 .PHONY: wheels
 wheels: ## Build the Python package's wheels (x86-64, AArch64) and sdist, and check them
 	TESTS_PYTHON=$$PWD/$$(scripts/setup --python) scripts/build-wheels $(ARGS)
+
+.PHONY: soak
+soak: page ## Show a session in two browsers for long, and see that memory stays flat (SOAK_MINUTES=30)
+	scripts/setup
+	$(LIMIT) $(BUILD_SECONDS) cargo test --package wayferry --test e2e --locked --no-run
+	SOAK_MINUTES=$(SOAK_MINUTES) $(LIMIT) $$((($(SOAK_MINUTES) + 10) * 60)) \
+	    cargo test --package wayferry --test e2e --locked -- --include-ignored --nocapture soak::
 
 .PHONY: clean
 clean: ## Remove what was built

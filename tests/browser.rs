@@ -274,7 +274,7 @@ fn hears(chromium: &mut Chromium, is_it: impl Fn(&Heard) -> bool) -> Heard {
     })
 }
 
-fn state(chromium: &mut Chromium, state: &str) {
+pub(crate) fn state(chromium: &mut Chromium, state: &str) {
     let mut last = json!(null);
     let reached = poll(PATIENCE, || {
         last = chromium.evaluate("document.documentElement?.dataset.state");
@@ -284,19 +284,19 @@ fn state(chromium: &mut Chromium, state: &str) {
 }
 
 /// The link of a page that is to be the display.
-fn control_link(session: &Session, origin: &str) -> String {
+pub(crate) fn control_link(session: &Session, origin: &str) -> String {
     let printed = manage(session, &["ticket", "--page", origin]).run();
     format!("{origin}/#control,{}", String::from_utf8(printed).expect("text").trim())
 }
 
 /// The link that a user would open.
-fn link(session: &Session, origin: &str) -> String {
+pub(crate) fn link(session: &Session, origin: &str) -> String {
     let printed = manage(session, &["ticket", "--view", "--page", origin]).run();
     format!("{origin}/#{}", String::from_utf8(printed).expect("text").trim())
 }
 
 /// Serves the page on this machine; gives its origin.
-fn serve() -> String {
+pub(crate) fn serve() -> String {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../page");
     assert!(folder.join("viewer.wasm").exists(), "there is no page: run `make page`");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

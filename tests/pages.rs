@@ -1,8 +1,11 @@
 //! A page as the display: WebTransport by hand, with the display side of this program behind it.
 
 #[path = "../crates/net/tests/page/mod.rs"]
-mod page;
+pub(crate) mod page;
 
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use wayferry_host::clock::Clock;
@@ -12,14 +15,14 @@ use wayferry_host::edge::socket::random_bytes;
 use wayferry_host::error::Error;
 use wayferry_host::event::Reporter;
 use wayferry_host::link::Link;
-use wayferry_net::Ticket;
-use wayferry_proto::{Capabilities, Config, Secret, Session as Protocol, Side};
+use wayferry_net::{Carrier, Ticket};
+use wayferry_proto::{Arrival, Capabilities, Config, LinkState, Secret, Session as Protocol, Side, Transmit};
 
 use crate::programs::{FOOT, direct, pose};
 use crate::rig::{Compositor, Session, Sway, until};
 use crate::sessions::manage;
 use crate::sound::{Ear, Hosted};
-use page::Browser;
+use page::{Browser, Page};
 
 #[test]
 fn a_page_with_a_ticket_shows_what_a_display_shows_and_takes_its_place() {
@@ -114,6 +117,8 @@ fn regression_a_page_that_views_was_offered_sound_that_is_not_shared() {
 /// The display side of a page, on a thread of its own.
 pub(crate) struct Display {
     handle: Handle,
+    /// It reads nothing while this is set.
+    is_stalled: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<Outcome, Error>>>,
 }
 
@@ -142,6 +147,8 @@ impl Display {
         let socket = sway.home().runtime().join(sway.display());
         let page = browser(ticket).page(origin).unwrap_or_else(|status| panic!("status {status}"));
         let session = ticket.session;
+        let is_stalled = Arc::<AtomicBool>::default();
+        let page = Stalling { page, is_stalled: Arc::clone(&is_stalled), unsaid: Vec::new() };
         let run = move || {
             let clock = Clock::start();
             let watched = Watched::new(Shown::At(socket), clock, None)?;
@@ -154,7 +161,12 @@ impl Display {
             let side = DisplaySide::new(watched, clock, link, false, reporter);
             side.with_handle(theirs).with_view_only(is_view).run()
         };
-        Self { handle, thread: Some(std::thread::spawn(run)) }
+        Self { handle, is_stalled, thread: Some(std::thread::spawn(run)) }
+    }
+
+    /// Stops reading what comes, or goes on.
+    pub(crate) fn stall(&self, whether: bool) {
+        self.is_stalled.store(whether, Ordering::Release);
     }
 
     pub(crate) fn leave(self) {
@@ -172,6 +184,43 @@ impl Display {
 impl Drop for Display {
     fn drop(&mut self) {
         self.handle.stop();
+    }
+}
+
+/// A page that may stop reading, as a tab whose worker is busy or stopped.
+struct Stalling {
+    page: Page,
+    is_stalled: Arc<AtomicBool>,
+    /// What it has not said meanwhile.
+    unsaid: Vec<Transmit>,
+}
+
+impl Carrier for Stalling {
+    fn transmit(&mut self, transmit: Transmit) {
+        self.unsaid.push(transmit);
+        if !self.is_stalled.load(Ordering::Acquire) {
+            self.unsaid.drain(..).for_each(|transmit| self.page.transmit(transmit));
+        }
+    }
+
+    fn poll_arrival(&mut self) -> Option<Arrival> {
+        if self.is_stalled.load(Ordering::Acquire) {
+            return None;
+        }
+        self.unsaid.drain(..).for_each(|transmit| self.page.transmit(transmit));
+        self.page.poll_arrival()
+    }
+
+    fn link(&self) -> LinkState {
+        self.page.link()
+    }
+
+    fn wake_fd(&self) -> BorrowedFd<'_> {
+        self.page.wake_fd()
+    }
+
+    fn clear_wake(&self) {
+        self.page.clear_wake();
     }
 }
 

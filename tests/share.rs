@@ -103,7 +103,7 @@ fn guests_elsewhere_fetch_the_page_over_https_and_only_so() {
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     assert!(!String::from_utf8_lossy(&answer).contains("HTTP"), "{answer:?}");
-    let what = "guests elsewhere see the page, and not the session";
+    let what = "all goes by way of it";
     until(what, || share.stderr().contains(what).then_some(()));
     let told = share.stderr();
     assert!(!told.contains("browsers will refuse"), "{told}");
@@ -295,14 +295,14 @@ fn certificate(session: &Session, file: &str, names: &[&str], until: i32) -> [St
 }
 
 /// A link, and who serves its page.
-struct Link {
-    origin: String,
-    ticket: Ticket,
+pub(crate) struct Link {
+    pub(crate) origin: String,
+    pub(crate) ticket: Ticket,
     share: Program,
 }
 
 impl Link {
-    fn make(session: &Session, options: &[&str]) -> Self {
+    pub(crate) fn make(session: &Session, options: &[&str]) -> Self {
         let words = [&["share", "--json", "--page-files", "."], options].concat();
         Self::told(manage(session, &words).start())
     }
@@ -314,7 +314,7 @@ impl Link {
         Self { origin: origin.to_owned(), ticket, share }
     }
 
-    fn open(&self, sway: &Sway, capabilities: Capabilities) -> Display {
+    pub(crate) fn open(&self, sway: &Sway, capabilities: Capabilities) -> Display {
         Display::by_link(sway, (&self.origin, &self.ticket), capabilities)
     }
 }
@@ -325,13 +325,13 @@ fn refused(display: Display, who: &str) {
 }
 
 /// The session as `list` tells of it.
-fn session_document(session: &Session) -> Value {
+pub(crate) fn session_document(session: &Session) -> Value {
     let printed = manage(session, &["list", "--json"]).run();
     serde_json::from_slice::<Value>(&printed).expect("a document")[0].take()
 }
 
 /// The session's links in words.
-fn links(session: &Session) -> Vec<String> {
+pub(crate) fn links(session: &Session) -> Vec<String> {
     let printed = manage(session, &["share", "--list", "--json"]).run();
     let links: Vec<Value> = serde_json::from_slice(&printed).expect("an array");
     let told = links.iter().map(|link| {

@@ -308,7 +308,7 @@ fn type_line(sway: &Sway, text: &str) {
 }
 
 /// The view shows in its only window, which floats, what the active display shows.
-fn same(active: &Sway, looking: &Sway) {
+pub(crate) fn same(active: &Sway, looking: &Sway) {
     show_the_same(|| active.screenshot(), looking, active.size());
 }
 

@@ -29,6 +29,7 @@ mod rig;
 pub mod site_request;
 #[path = "../../crates/net/src/site/request.rs"]
 mod site_request_parser;
+pub mod socket;
 pub mod trunk;
 #[allow(dead_code, reason = "a test of the halves uses the rest")]
 #[path = "../../crates/wayland/tests/differential/twice.rs"]
@@ -64,7 +65,7 @@ mod tests {
 
     type Run = fn(&[u8]);
 
-    const TARGETS: [(&str, Run); 18] = [
+    const TARGETS: [(&str, Run); 19] = [
         ("audio_packet", super::audio_packet::run),
         ("candidates", super::candidates::run),
         ("wire_parser", super::wire_parser::run),
@@ -78,6 +79,7 @@ mod tests {
         ("reader_packets", super::reader_packets::run),
         ("echo", super::echo::run),
         ("erasure", super::erasure::run),
+        ("socket", super::socket::run),
         ("trunk", super::trunk::run),
         ("video", super::video::run),
         ("web", super::web::run),

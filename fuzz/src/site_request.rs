@@ -4,7 +4,7 @@
 //! the client sends.
 
 use crate::Input;
-use crate::site_request_parser::{HEAD_MAX, Method, Read, read};
+use crate::site_request_parser::{HEAD_MAX, Method, Read, behind, read};
 
 /// A head is the same in any pieces, no matter what follows; what is read of it fits into a head, and is read again
 /// from one that says nothing else.
@@ -27,6 +27,7 @@ pub fn run(data: &[u8]) {
         Read::Whole(_) | Read::Wrong(_) => assert_eq!(followed, whole, "what follows changes it"),
     }
     let Read::Whole(request) = whole else { return };
+    assert_eq!(behind(&[&bytes[..], b"\0"].concat()), [behind(&bytes), b"\0"].concat());
     assert!(request.path.starts_with('/') && request.path.bytes().all(|byte| byte.is_ascii_graphic()));
     assert!(!request.host.contains(['\r', '\n']) && request.host.len() + request.path.len() < HEAD_MAX);
     let method = match request.method {
@@ -34,7 +35,16 @@ pub fn run(data: &[u8]) {
         Method::Head => "HEAD",
         Method::Other => "PUT",
     };
-    let again = format!("{method} {} HTTP/1.1\r\nHost:{}\r\n\r\n", request.path, request.host);
+    let upgrade = request.upgrade.as_ref().map(|upgrade| {
+        assert!(upgrade.key.len() == 24 && upgrade.key.is_ascii());
+        let (origin, key) = (&upgrade.origin, &upgrade.key);
+        format!(
+            "Origin:{origin}\r\nUpgrade:websocket\r\nConnection:Upgrade\r\nSec-WebSocket-Key:{key}\r\n\
+             Sec-WebSocket-Version:13\r\n"
+        )
+    });
+    let upgrade = upgrade.unwrap_or_default();
+    let again = format!("{method} {} HTTP/1.1\r\nHost:{}\r\n{upgrade}\r\n", request.path, request.host);
     if again.len() <= HEAD_MAX {
         assert_eq!(read(again.as_bytes()), Read::Whole(request), "not what was read");
     }

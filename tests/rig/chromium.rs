@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::home::Home;
 use super::program::Program;
-use super::{PATIENCE, Picture};
+use super::{PATIENCE, Picture, until};
 
 /// A browser with one page.
 pub(crate) struct Chromium {
@@ -20,6 +20,17 @@ pub(crate) struct Chromium {
     heard: Vec<u8>,
     calls: u64,
     page: String,
+    /// The page's worker and its WebAssembly, once somebody asks for their memory.
+    worker: Option<String>,
+    wasm: Option<Value>,
+}
+
+/// What a page and its worker hold, in bytes, when all garbage is gone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TabMemory {
+    /// Objects of scripts.
+    pub(crate) heap: usize,
+    pub(crate) wasm: usize,
 }
 
 impl Chromium {
@@ -36,7 +47,8 @@ impl Chromium {
         let words = [&["-c", &script, "chromium"][..], &FLAGS, &[&profile, "about:blank"]].concat();
         let program = home.launch("sh").args(words).start();
         let (heard, page) = (Vec::new(), String::new());
-        let mut chromium = Self { program, commands, answers, heard, calls: 0, page };
+        let mut chromium =
+            Self { program, commands, answers, heard, calls: 0, page, worker: None, wasm: None };
         let target = chromium.call("Target.createTarget", &json!({ "url": address }));
         let attach = json!({ "targetId": target["targetId"], "flatten": true });
         let attached = chromium.call("Target.attachToTarget", &attach);
@@ -54,7 +66,13 @@ impl Chromium {
     /// The value of an expression of JavaScript.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let params = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
-        let answer = self.call("Runtime.evaluate", &params);
+        // Between the empty page and the one that is opened there is none for a moment.
+        let answer = until("a page", || {
+            let page = self.page.clone();
+            let answer = self.ask_in(&page, "Runtime.evaluate", &params);
+            (answer["error"]["message"] != json!(NO_PAGE)).then_some(answer)
+        });
+        let answer = result("Runtime.evaluate", &answer);
         assert!(answer["exceptionDetails"].is_null(), "{}", answer["exceptionDetails"]);
         answer["result"]["value"].clone()
     }
@@ -110,25 +128,87 @@ impl Chromium {
         }
     }
 
+    /// What the page holds, with its worker.
+    pub(crate) fn memory(&mut self) -> TabMemory {
+        let page = self.page.clone();
+        let worker = match &self.worker {
+            Some(worker) => worker.clone(),
+            None => self.attach_worker(),
+        };
+        let wasm = match &self.wasm {
+            Some(wasm) => wasm.clone(),
+            None => self.find_wasm(&worker),
+        };
+        let heap = self.heap(&page) + self.heap(&worker);
+        let add = "function () { return this.reduce((sum, memory) => sum + memory.buffer.byteLength, 0); }";
+        let how = json!({ "objectId": wasm, "functionDeclaration": add, "returnByValue": true });
+        let wasm = number(&self.call_in(&worker, "Runtime.callFunctionOn", &how)["result"]["value"]);
+        TabMemory { heap, wasm }
+    }
+
+    /// All memories of WebAssembly that a worker has, as a list.
+    fn find_wasm(&mut self, worker: &str) -> Value {
+        let memory = json!({ "expression": "WebAssembly.Memory.prototype" });
+        let prototype = self.call_in(worker, "Runtime.evaluate", &memory)["result"]["objectId"].take();
+        let all = self.call_in(worker, "Runtime.queryObjects", &json!({ "prototypeObjectId": prototype }));
+        self.wasm = Some(all["objects"]["objectId"].clone());
+        all["objects"]["objectId"].clone()
+    }
+
+    fn heap(&mut self, session: &str) -> usize {
+        self.call_in(session, "HeapProfiler.collectGarbage", &json!({}));
+        number(&self.call_in(session, "Runtime.getHeapUsage", &json!({}))["usedSize"])
+    }
+
+    fn attach_worker(&mut self) -> String {
+        let how = json!({ "autoAttach": true, "waitForDebuggerOnStart": false, "flatten": true });
+        self.call("Target.setAutoAttach", &how);
+        let start = Instant::now();
+        while self.worker.is_none() {
+            // Its answers come in order, and so does what it says by itself.
+            self.next("Target.setAutoAttach", start);
+        }
+        self.worker.clone().expect("a worker")
+    }
+
     fn call(&mut self, method: &str, params: &Value) -> Value {
+        let page = self.page.clone();
+        self.call_in(&page, method, params)
+    }
+
+    /// Says something to a page or a worker, or, without a name, to the browser itself.
+    fn call_in(&mut self, session: &str, method: &str, params: &Value) -> Value {
+        result(method, &self.ask_in(session, method, params))
+    }
+
+    /// What is answered, also if that is an error.
+    fn ask_in(&mut self, session: &str, method: &str, params: &Value) -> Value {
         self.calls += 1;
         let mut call = json!({ "id": self.calls, "method": method, "params": params });
-        if !self.page.is_empty() {
-            call["sessionId"] = json!(self.page);
+        if !session.is_empty() {
+            call["sessionId"] = json!(session);
         }
         self.commands.write_all(format!("{call}\0").as_bytes()).expect("it reads");
         let start = Instant::now();
         loop {
             let answer = self.next(method, start);
             if answer["id"] == json!(self.calls) {
-                assert!(answer["error"].is_null(), "`{method}`: {}", answer["error"]);
-                return answer["result"].clone();
+                return answer;
             }
         }
     }
 
-    /// The next thing that it says.
+    /// The next thing that it says; notes a worker that has come.
     fn next(&mut self, method: &str, start: Instant) -> Value {
+        let said = self.read(method, start);
+        let params = &said["params"];
+        if said["method"] == "Target.attachedToTarget" && params["targetInfo"]["type"] == "worker" {
+            self.worker = params["sessionId"].as_str().map(str::to_owned);
+        }
+        said
+    }
+
+    fn read(&mut self, method: &str, start: Instant) -> Value {
         let mut part = vec![0; 1 << 16];
         let mut looked = 0;
         loop {
@@ -150,6 +230,15 @@ impl Chromium {
     }
 }
 
+fn number(value: &Value) -> usize {
+    value.as_f64().expect("a number") as usize
+}
+
+fn result(method: &str, answer: &Value) -> Value {
+    assert!(answer["error"].is_null(), "`{method}`: {}", answer["error"]);
+    answer["result"].clone()
+}
+
 /// The picture that [`READ_CANVAS`] tells, once there is one.
 pub(super) fn read_canvas(shown: &Value) -> Option<Picture> {
     let mut parts = shown.as_str()?.splitn(3, ' ');
@@ -168,6 +257,8 @@ fn pipe(home: &Home, name: &str) -> File {
     home.give(&path);
     OpenOptions::new().read(true).write(true).open(&path).expect("a pipe")
 }
+
+const NO_PAGE: &str = "Cannot find default execution context";
 
 const FLAGS: [&str; 9] = [
     "--headless",

@@ -20,7 +20,7 @@ mod weston;
 
 use std::time::{Duration, Instant};
 
-pub(crate) use chromium::Chromium;
+pub(crate) use chromium::{Chromium, TabMemory};
 pub(crate) use ferry::{Halves, Pair, Session, attach, attach_to, free_address, host, sockets};
 pub(crate) use firefox::Firefox;
 pub(crate) use home::{Home, processes, unprivileged};

@@ -5,7 +5,7 @@
  */
 
 import { type Notice, noticeOf } from "./notices.js";
-import type { State } from "./talk.js";
+import type { CarrierName, State } from "./talk.js";
 
 /** See the module. */
 export class Board {
@@ -37,7 +37,7 @@ export class Board {
     root.classList.toggle("over", notice !== undefined);
     this.#notice.hidden = notice === undefined;
     if (state === "away") {
-      this.say(AWAY);
+      this.say(root.classList.contains("control") ? `${AWAY} ${WAITING}` : AWAY);
     }
     if (notice !== undefined) {
       this.hush();
@@ -45,10 +45,11 @@ export class Board {
     }
   }
 
-  setRoundTrip(milliseconds: number | undefined): void {
+  /** What the session is on, and how many milliseconds a round trip takes. */
+  setLink(carrier: CarrierName, milliseconds: number | undefined): void {
     if (this.#state === "shown") {
       const trip = milliseconds === undefined ? "" : ` · ${Math.round(milliseconds)} ms`;
-      this.#badge.textContent = `${BADGES.shown}${trip}`;
+      this.#badge.textContent = `${BADGES.shown} · ${carrier}${trip}`;
     }
   }
 
@@ -104,4 +105,5 @@ const BADGES = {
   away: "no connection",
 } as Record<State, string>;
 
-const AWAY = "The connection is lost. The page looks for the session; keys that you type wait for it.";
+const AWAY = "The connection is lost. The page looks for the session by itself.";
+const WAITING = "Keys that you type wait for it.";

@@ -314,4 +314,4 @@ const FIRST_PAUSE = 2;
 const LAST_PAUSE = 256;
 
 /** Datagrams that may wait: rows of several updates. */
-const DATAGRAMS_WAITING = 64;
+const DATAGRAMS_WAITING = 256;

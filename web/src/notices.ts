@@ -35,12 +35,12 @@ const NOTICES: Partial<Record<State, readonly [string, string, ...string[]]>> = 
   ],
   "no transport": [
     "This browser cannot show it",
-    "It has no WebTransport. Chrome, Edge and other browsers made from Chromium have it from version 100 on, Firefox from version 125 on. Open the link in one of them.",
+    "It has no WebTransport, and who serves the page has no other way to the session. Chrome, Edge and other browsers made from Chromium have WebTransport from version 100 on, Firefox from version 125 on. Open the link in one of them.",
   ],
   unreachable: [
     "The session does not answer",
     "Nothing was heard from the addresses in this link. It may be one of these:",
-    "A firewall keeps UDP away, here or there: the session needs UDP, and the page cannot do without it.",
+    "A firewall keeps UDP away, here or there, and who serves the page has no other way to the session.",
     "The session has ended, or its computer is off or in another network.",
     "The link was over long ago. Ask for another one.",
   ],

@@ -145,7 +145,7 @@ class Page {
         this.#settle();
         break;
       case "figures":
-        this.#board.setRoundTrip(news.rtt);
+        this.#board.setLink(news.carrier, news.rtt);
         this.#sound.measure();
         break;
       case "cursor":

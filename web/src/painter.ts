@@ -59,21 +59,15 @@ export class Painter {
     }
   }
 
-  /** Paints all that is new. */
-  paint(): void {
+  /** Paints all that is new, in the frame that the browser began at that time. */
+  paint(began: number): void {
     const { words, text } = this.#viewer.drawing();
     const windows = readDrawing(words, text);
     const parts = new Set(windows.flatMap((window) => window.parts.map((part) => part.key)));
     for (const key of [...this.#surfaces.keys()].filter((key) => !parts.has(key))) {
       this.#surfaces.delete(key);
     }
-    const keys = new Set(windows.map((window) => window.key));
-    for (const key of [...this.#looks.keys()].filter((key) => !keys.has(key))) {
-      this.#looks.delete(key);
-      this.#canvases.delete(key);
-      this.#painted.delete(key);
-      this.#frame.gone(key);
-    }
+    this.#keep(new Set(windows.map((window) => window.key)));
     const scales = resolutions(windows);
     for (const window of windows) {
       const isNew = window.parts.map((part) => this.#paintSurface(part)).includes(true);
@@ -84,7 +78,21 @@ export class Painter {
         this.#paintWindow(window, by, shown);
       }
     }
-    this.#viewer.onFrame();
+    this.#viewer.onFrame(began);
+  }
+
+  /** What comes is none of the windows that were, though it may have their keys. */
+  forget(): void {
+    this.#keep(new Set());
+  }
+
+  #keep(keys: ReadonlySet<string>): void {
+    for (const key of [...this.#looks.keys()].filter((key) => !keys.has(key))) {
+      this.#looks.delete(key);
+      this.#canvases.delete(key);
+      this.#painted.delete(key);
+      this.#frame.gone(key);
+    }
   }
 
   #tell(window: Window): void {

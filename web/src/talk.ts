@@ -109,7 +109,10 @@ export type News =
   | { readonly kind: "copied"; readonly clip: Clip }
   /** The last motion of the pointer was taken. */
   | { readonly kind: "taken" }
-  | { readonly kind: "figures"; readonly rtt: number | undefined };
+  | { readonly kind: "figures"; readonly carrier: CarrierName; readonly rtt: number | undefined };
+
+/** What a session is on, as a user may know it. */
+export type CarrierName = "WebTransport" | "WebSocket";
 
 /** What a page needs to know of a window. */
 export interface Look {

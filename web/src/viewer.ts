@@ -24,13 +24,17 @@ interface Exports {
   closed(now: number, code: number): void;
   lost(now: number): void;
   unsent(now: number, bytes: number): void;
+  socket_begin(now: number): void;
+  socket_data(now: number): void;
+  socket_poll(now: number, buffered: number): number;
+  round_trip(): number;
   on_timeout(now: number): void;
   next_timeout(): number;
   leave(now: number): void;
   poll_transmit(now: number): number;
   poll_notice(): number;
   wants_frame(): number;
-  on_frame(now: number): void;
+  on_frame(now: number, began: number): void;
   drawing(): void;
   text(): void;
   damage(program: number, low: number, high: number): number;
@@ -79,6 +83,16 @@ export type Transmit =
   | { readonly kind: "stop"; readonly stream: number; readonly code: number }
   | { readonly kind: "datagram"; readonly bytes: Bytes }
   | { readonly kind: "close"; readonly code: number; readonly reason: string };
+
+/** What is to be done with one stream of bytes. */
+export type Next =
+  | { readonly kind: "nothing" }
+  /** To ask again when the browser has sent more. */
+  | { readonly kind: "wait" }
+  /** To send it, and ask again. */
+  | { readonly kind: "bytes"; readonly bytes: Bytes }
+  /** To send it, and nothing more. */
+  | { readonly kind: "last"; readonly bytes: Bytes };
 
 /** How it ended. */
 export type Over =
@@ -204,6 +218,36 @@ export class Viewer {
     this.#exports.unsent(this.#now(), bytes);
   }
 
+  /** The session is on one stream of bytes from now on. */
+  socketBegin(): void {
+    this.#exports.socket_begin(this.#now());
+  }
+
+  socketData(bytes: Uint8Array): void {
+    this.#put(bytes);
+    this.#exports.socket_data(this.#now());
+  }
+
+  /** What is to be sent next, where so many bytes have not left yet. */
+  socketPoll(buffered: number): Next {
+    switch (this.#exports.socket_poll(this.#now(), buffered)) {
+      case 1:
+        return { kind: "bytes", bytes: this.#take() };
+      case 2:
+        return { kind: "last", bytes: this.#take() };
+      case 3:
+        return { kind: "wait" };
+      default:
+        return { kind: "nothing" };
+    }
+  }
+
+  /** How many milliseconds a ping takes, once one has come back. */
+  roundTrip(): number | undefined {
+    const trip = this.#exports.round_trip();
+    return trip < 0 ? undefined : trip;
+  }
+
   onTimeout(): void {
     this.#exports.on_timeout(this.#now());
   }
@@ -267,9 +311,9 @@ export class Viewer {
     return this.#exports.wants_frame() !== 0;
   }
 
-  /** Everything that there is has been drawn. */
-  onFrame(): void {
-    this.#exports.on_frame(this.#now());
+  /** Everything that there is has been drawn, in the frame that the browser began then by `performance.now()`. */
+  onFrame(began: number): void {
+    this.#exports.on_frame(this.#now(), began - this.#begun);
   }
 
   /** What there is to be drawn: words, and the text that they name. */

@@ -8,12 +8,14 @@ import { Carrier, raise, type Transport } from "./carrier.js";
 import { CursorTeller } from "./cursor.js";
 import { Painter } from "./painter.js";
 import { Search } from "./search.js";
+import { Socket } from "./socket.js";
 import { Hearing } from "./sound/hearing.js";
 import type { Input, Link, News, Order, State } from "./talk.js";
-import { readTicket, type Ticket } from "./ticket.js";
+import { readTicket } from "./ticket.js";
 import { TIMERS } from "./timers.js";
 import { canDecode, Videos } from "./videos.js";
 import { type Notice, Viewer } from "./viewer.js";
+import { close, connect, thisBrowser, type Way } from "./way.js";
 
 /** What a worker is for this script. */
 interface Scope {
@@ -36,7 +38,7 @@ scope.onmessage = ({ data }) => {
       running?.setCanvas(data.key, data.canvas);
       break;
     case "input":
-      if (data.input.kind === "area" || data.input.kind === "layout") {
+      if (STANDING.includes(data.input.kind)) {
         standing.set(data.input.kind, data.input);
       } else if (data.input.kind === "move") {
         scope.postMessage({ kind: "taken" });
@@ -65,36 +67,16 @@ async function begin(module: ArrayBuffer, { control, ticket: text }: Link): Prom
   if (ticket === undefined) {
     return tell("no link");
   }
-  if (!("WebTransport" in globalThis)) {
-    return tell("no transport");
-  }
   tell("connecting");
   const viewer = await Viewer.load(module);
-  const [transport, videos] = await Promise.all([connect(ticket), canDecode()]);
-  if (transport === undefined) {
-    return tell("unreachable");
+  const browser = thisBrowser();
+  const [way, videos] = await Promise.all([connect(ticket, text, browser), canDecode()]);
+  if (way === undefined) {
+    return tell(browser.transport === undefined ? "no transport" : "unreachable");
   }
   viewer.begin(ticket.secret, control, videos);
-  running = new Running(viewer, ticket, control);
-  running.begin(transport);
-}
-
-/** A link to the first place that answers. */
-async function connect(ticket: Ticket): Promise<WebTransport | undefined> {
-  const hash: WebTransportHash = { algorithm: "sha-256", value: ticket.certificate };
-  const attempts = ticket.places.map(async (place) => {
-    const transport = new WebTransport(`https://${place}/wayferry/1`, { serverCertificateHashes: [hash] });
-    // What it ends with is heard elsewhere.
-    transport.closed.catch(() => undefined);
-    const patience = setTimeout(() => transport.close(), PATIENCE);
-    await transport.ready.finally(() => clearTimeout(patience));
-    return transport;
-  });
-  const first = await Promise.any(attempts).catch(() => undefined);
-  for (const attempt of attempts) {
-    attempt.then((other) => other === first || other.close()).catch(() => undefined);
-  }
-  return first;
+  running = new Running(viewer, control, () => connect(ticket, text, browser));
+  running.begin(way);
 }
 
 /** A session that has begun, over one link after the other. */
@@ -104,9 +86,9 @@ class Running {
   readonly #videos: Videos;
   readonly #painter: Painter;
   readonly #cursor: CursorTeller | undefined;
-  readonly #search: Search<WebTransport>;
+  readonly #search: Search<Way>;
   /** None while one is looked for. */
-  #link: { readonly transport: WebTransport; readonly carrier: Carrier } | undefined;
+  #link: { readonly way: Way; readonly carrier: Carrier | Socket } | undefined;
   /** The host has let the page in over the last link, and over any. */
   #isGood = false;
   #isKnown = false;
@@ -117,7 +99,7 @@ class Running {
   /** A turn is under way, or will be. */
   #isDue = false;
 
-  constructor(viewer: Viewer, ticket: Ticket, control: boolean) {
+  constructor(viewer: Viewer, control: boolean, find: () => Promise<Way | undefined>) {
     this.#viewer = viewer;
     this.hearing = new Hearing(viewer, () => this.#soon());
     this.#videos = new Videos(viewer, () => this.#soon());
@@ -128,24 +110,28 @@ class Running {
       window: (key, look) => scope.postMessage({ kind: "window", key, look }),
       gone: (key) => scope.postMessage({ kind: "gone", key }),
     });
-    this.#search = new Search<WebTransport>(
+    this.#search = new Search<Way>(
       {
-        connect: () => connect(ticket),
-        found: (transport) => {
+        connect: find,
+        found: (way) => {
           viewer.resume();
-          this.begin(transport);
+          this.begin(way);
         },
-        drop: (transport) => transport.close(),
+        drop: close,
       },
       TIMERS,
     );
     this.#sayAgain();
   }
 
-  /** Goes on over this link. */
-  begin(transport: WebTransport): void {
-    const carrier = new Carrier(transport as unknown as Transport, this.#viewer, () => this.#soon());
-    this.#link = { transport, carrier };
+  /** Goes on by this way. */
+  begin(way: Way): void {
+    const onNews = () => this.#soon();
+    const carrier =
+      way.kind === "streams"
+        ? new Carrier(way.transport as unknown as Transport, this.#viewer, onNews)
+        : new Socket(way.opened, this.#viewer, onNews);
+    this.#link = { way, carrier };
     this.#soon();
   }
 
@@ -218,6 +204,7 @@ class Running {
         this.#lookAgain();
         break;
       case "anew":
+        this.#painter.forget();
         this.#sayAgain();
         this.#shown();
         break;
@@ -231,7 +218,7 @@ class Running {
         this.#search.stop();
         clearTimeout(this.#patience);
         tell(notice.over);
-        this.#paint();
+        this.#paint(performance.now());
         break;
     }
   }
@@ -276,41 +263,51 @@ class Running {
   #draw(): void {
     if (!this.#isDrawing) {
       this.#isDrawing = true;
-      requestAnimationFrame(() => {
+      requestAnimationFrame((began) => {
         this.#isDrawing = false;
-        this.#paint();
+        this.#paint(began);
       });
     }
   }
 
-  #paint(): void {
-    this.#painter.paint();
+  #paint(began: number): void {
+    this.#painter.paint(began);
     this.#cursor?.look().catch(raise);
     this.#soon();
   }
 
-  /** Tells the round-trip time, where the browser does. */
+  /** Tells what the session is on, and the round-trip time: the browser's, or where it tells none, that of pings. */
   async #measure(): Promise<void> {
     const link = this.#link;
-    const transport = link?.transport as { getStats?: () => Promise<{ smoothedRtt?: number }> } | undefined;
-    const figures = await transport?.getStats?.().catch(() => undefined);
-    if (figures !== undefined && link === this.#link) {
-      scope.postMessage({ kind: "figures", rtt: figures.smoothedRtt });
+    if (link === undefined) {
+      return;
+    }
+    const { way } = link;
+    const carrier = way.kind === "streams" ? "WebTransport" : "WebSocket";
+    const measured = way.kind === "streams" ? await roundTrip(way.transport) : undefined;
+    if (link === this.#link) {
+      scope.postMessage({ kind: "figures", carrier, rtt: measured ?? this.#viewer.roundTrip() });
       clearTimeout(this.#measuring);
       this.#measuring = setTimeout(() => this.#measure(), MEASURE_EVERY);
     }
   }
 }
 
+async function roundTrip(transport: WebTransport): Promise<number | undefined> {
+  const { getStats } = transport as unknown as { getStats?: () => Promise<{ smoothedRtt?: number }> };
+  const figures = await getStats?.call(transport).catch(() => undefined);
+  return figures?.smoothedRtt;
+}
+
 function tell(state: State): void {
   scope.postMessage({ kind: "state", state });
 }
 
+/** What stays as it is until it is told otherwise. */
+const STANDING: readonly string[] = ["area", "layout", "modifiers"];
+
 /** Milliseconds between two looks at the link's figures. */
 const MEASURE_EVERY = 2000;
-
-/** Milliseconds that one attempt to connect may take. */
-const PATIENCE = 10_000;
 
 /** Milliseconds for which the session is looked for that has never let the page in. */
 const FIRST_PATIENCE = 30_000;

@@ -12,6 +12,7 @@ mod relay;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -116,10 +117,14 @@ pub(crate) fn on_stdio(own: &OwnFlags, host: &HostFlags) -> Result<u8, Error> {
 }
 
 /// The way for the display behind stdin and stdout to a session that runs already.
-pub(crate) fn meet(session: Option<&str>, view: bool) -> Result<u8, Error> {
+pub(crate) fn meet(session: Option<&str>, view: bool, page: Option<SocketAddr>) -> Result<u8, Error> {
     let signals = Signals::new()?;
     let (from, to) = stdio()?;
-    let relay = Relay::start(from, to, session, if view { Request::View } else { Request::Attach })?;
+    let relay = Relay::start(from, to, session, |reached| match page {
+        Some(browser) => Request::Page(browser),
+        None if view => Request::View(reached),
+        None => Request::Attach(reached),
+    })?;
     // The agent goes with this login: it stays for as long as the display does, which may go on by QUIC.
     let ends = [relay.over.as_fd(), relay.closed.as_fd()];
     signals.wait_readable(if relay.brings_agent { &ends[..1] } else { &ends }, None)?;

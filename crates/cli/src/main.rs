@@ -96,7 +96,7 @@ fn run_command(flags: Flags) -> Result<u8, Error> {
         Command::Share(flags) => share::run(&own, &flags),
         Command::Detach(flags) => manage::detach(&own, flags),
         Command::Stop(flags) => manage::stop(&own, flags.which),
-        Command::Meet { session, view } => launcher::meet(session.as_deref(), view),
+        Command::Meet { session, view, page } => launcher::meet(session.as_deref(), view, page),
         Command::Demo(_) | Command::Bench(_) => lab::run(&own),
         Command::Config(flags) => config::show(&flags),
         Command::Help(flags) => flags::help(flags.command.as_deref()),

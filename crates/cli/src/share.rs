@@ -1,13 +1,14 @@
 //! `wayferry share`: a session in a browser. Serves the page from this machine and prints a link to it.
 //!
 //! The link's ticket is made by the session, over its control socket or through ssh; the browser that opens it goes to
-//! the session by itself. What is served here is the page, the same for all, so nothing of a session passes through
-//! this process. Which links there are, and who came by them, the session knows. Invariant: the ticket is in the link's
-//! fragment and nowhere else, not on a command line either.
+//! the session by itself. What is served here is the page, the same for all; where the browser has no way of its own,
+//! its bytes pass through this process, which looks into none of them. Which links there are, and who came by them, the
+//! session knows. Invariant: the ticket is in the link's fragment and nowhere else, not on a command line either.
 
 mod guests;
 mod list;
 mod page;
+mod socket;
 
 use std::net::IpAddr;
 use std::process::{Command, Stdio};
@@ -73,7 +74,9 @@ fn serve(own: &OwnFlags, flags: &ShareFlags, which: &Which) -> Result<u8, Error>
         link.ticket = guests::ticket(&ticket(&link)?).to_string();
     }
     let place = place(&link)?;
-    let site = Arc::new(Site::new(origin.clone(), files.into_iter().chain([page::links(&link.ticket)])));
+    let files = files.into_iter().chain([page::links(&link.ticket)]);
+    let sockets = socket::sockets(own, which, &link.ticket);
+    let site = Arc::new(Site::new(origin.clone(), files).with_sockets(sockets));
     let failed = |source| SessionError::System { doing: "serving the page", source };
     let tls = guests.as_ref().map(|guests| guests.tls.clone());
     let _server = Server::start(listeners, Arc::clone(&site), tls).map_err(failed)?;

@@ -294,6 +294,18 @@ impl Admission {
         drop(self.admission.come((Lane::Here, Source::Here), certificate, now, make));
     }
 
+    /// Adds a page that comes on this carrier, from a browser there. It is let in by a link, and by nothing else: who
+    /// has brought it says nothing of who it is.
+    pub fn add_page(&mut self, carrier: Box<dyn Carrier>, from: SocketAddr, now: Time) {
+        let (_, lost) =
+            self.admission.come((Lane::Page, from.ip().into()), no_certificate(), now, |config| {
+                let mut link = Link::new(Session::new(config), carrier);
+                link.set_from(from);
+                link
+            });
+        lost.into_iter().for_each(|mut lost| lost.transmit(now));
+    }
+
     /// Looks at the candidates; gives those that are let in, and as what.
     pub fn turn(&mut self, now: Time) -> Vec<(Entry, Candidate<Link>)> {
         self.count_sleep();
@@ -319,7 +331,7 @@ impl Admission {
         let is_known = |peer| early || self.admitted.is_some() || self.admission.secrets().is_known(peer);
         let lane = if peer.is_some_and(is_known) { Lane::Known } else { Lane::Stranger };
         // A page has none, and is to be taken for no other; if it comes again it is known by its incarnation.
-        let peer = peer.unwrap_or_else(|| Fingerprint(random_bytes()));
+        let peer = peer.unwrap_or_else(no_certificate);
         let (number, lost) = self.admission.come((lane, address.ip().into()), peer, now, |config| {
             let mut link = Link::new(Session::new(config), carrier);
             link.set_from(address);
@@ -379,6 +391,11 @@ impl Admission {
         let over = ways.filter_map(|way| way.good_until(self.admission.secrets(), Time::ZERO)).min();
         more.or_else(|| clock::earlier(self.admission.next_timeout(), over))
     }
+}
+
+/// What stands for the certificate of a page, which has none: it is to be taken for no other.
+fn no_certificate() -> Fingerprint {
+    Fingerprint(random_bytes())
 }
 
 /// There is no place for this viewer.

@@ -29,6 +29,7 @@ use wayferry_net::Fingerprint;
 use wayferry_proto::{Secret, Time};
 
 use crate::clock::Clock;
+use crate::control::{Answer, Word as _};
 use crate::edge::signals::Signals;
 use crate::edge::wait::Interests;
 use crate::error::Error;
@@ -156,6 +157,16 @@ pub fn hear(
     deadline: Time,
     signals: Option<&Signals>,
 ) -> Result<Line, Error> {
+    Line::decode(&hear_text(socket, clock, deadline, signals)?)
+}
+
+/// The same before it is looked into.
+fn hear_text(
+    socket: &OwnedFd,
+    clock: &Clock,
+    deadline: Time,
+    signals: Option<&Signals>,
+) -> Result<String, Error> {
     let mut text = Vec::new();
     loop {
         let mut byte = [0];
@@ -184,7 +195,7 @@ pub fn hear(
     }
     let text = String::from_utf8(text).map_err(|_| Error::Bootstrap("a line is not text".into()))?;
     // A terminal on the way ends lines with two characters.
-    Line::decode(text.trim_end_matches('\r'))
+    Ok(text.trim_end_matches('\r').to_owned())
 }
 
 /// Reads the first line that belongs here, past a few that do not: a login may print some first.
@@ -204,6 +215,22 @@ pub fn hear_past(
         }
     }
     hear(socket, clock, deadline, signals)
+}
+
+/// Waits until a session says that it takes a page on this socket ([`Request::Page`](crate::control::Request::Page)),
+/// past what a login prints. What follows is the carrier's.
+///
+/// # Errors
+/// As [`hear`], and [`Error::NoSession`] where it says that it does not.
+pub fn hear_taken(socket: &OwnedFd, clock: &Clock, deadline: Time) -> Result<(), Error> {
+    for _ in 0..=MAX_NOISE {
+        match Answer::decode(&hear_text(socket, clock, deadline, None)?) {
+            Some(Answer::Done) => return Ok(()),
+            Some(Answer::Not(why)) => return Err(Error::NoSession(why)),
+            _ => {}
+        }
+    }
+    Err(Error::Bootstrap("what it says is no answer".into()))
 }
 
 /// Version of this exchange.

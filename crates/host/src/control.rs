@@ -6,7 +6,7 @@
 //! Invariant: a line has less than [`MAX_LINE`] bytes.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,9 @@ pub enum Request {
     Attach(Option<IpAddr>),
     /// To view it, as [`Self::Attach`].
     View(Option<IpAddr>),
+    /// To let a page in that has a link and comes by what was asked on: [`Answer::Done`], then the carrier's bytes in
+    /// both directions. Tells where its browser is.
+    Page(SocketAddr),
     /// A ticket for a display that comes by itself.
     Ticket {
         /// It is view-only.
@@ -185,6 +188,7 @@ impl Word for Request {
             Self::Attach(Some(reached)) => format!("attach {reached}"),
             Self::View(None) => "view".into(),
             Self::View(Some(reached)) => format!("view {reached}"),
+            Self::Page(from) => format!("page {from}"),
             Self::Ticket { view, good_for, page } => {
                 let view = if *view { " --view" } else { "" };
                 let good_for = good_for.map(|time| format!(" --for {}", time.as_secs_f64()));
@@ -221,6 +225,7 @@ impl Word for Request {
             ["attach", reached] => Some(Self::Attach(Some(reached.parse().ok()?))),
             ["view"] => Some(Self::View(None)),
             ["view", reached] => Some(Self::View(Some(reached.parse().ok()?))),
+            ["page", from] => Some(Self::Page(from.parse().ok()?)),
             ["ticket", "--revoke"] => Some(Self::Revoke),
             ["ticket", ref options @ ..] => ticket(options),
             ["share", "--list", "--json"] => Some(Self::Links),

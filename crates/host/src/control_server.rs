@@ -6,7 +6,7 @@
 //! dropped after `PATIENCE`, one of at most `MAX_VISITORS`.
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -107,7 +107,8 @@ impl Part for ControlServer {
             match self.hear(visitor, now) {
                 Fate::Stays(visitor) => self.visitors.push(visitor),
                 Fate::Calls(call) => self.calls.push_back(call),
-                Fate::Enters(socket, certificate) => self.enter(socket, certificate, now),
+                Fate::Enters(socket, certificate) => self.enter(socket, Comes::Display(certificate), now),
+                Fate::IsPage(socket, from) => self.enter(socket, Comes::Page(from), now),
                 Fate::Leaves => {}
             }
         }
@@ -146,7 +147,17 @@ enum Fate {
     Calls(Call),
     /// It is a display on a byte stream, with this certificate.
     Enters(OwnedFd, Fingerprint),
+    /// A page whose browser is there comes by it.
+    IsPage(OwnedFd, SocketAddr),
     Leaves,
+}
+
+/// Who comes on a byte stream.
+enum Comes {
+    /// A display that was met, and told this certificate.
+    Display(Fingerprint),
+    /// A page, which was not: nothing is known of it but where its browser is.
+    Page(SocketAddr),
 }
 
 impl ControlServer {
@@ -315,7 +326,7 @@ impl ControlServer {
                 Some(Request::Info | Request::Detach | Request::DetachViews | Request::DetachView(_)) => {
                     Ok(None)
                 }
-                Some(Request::Links | Request::RevokeLinks(_)) => Ok(None),
+                Some(Request::Links | Request::RevokeLinks(_) | Request::Page(_)) => Ok(None),
                 Some(Request::Stop | Request::OpenUrl(_) | Request::Send { .. }) => Ok(None),
                 Some(Request::Fetch(_)) => Err("a display alone fetches files".into()),
                 None => Err(format!("`{text}` is nothing that this session knows")),
@@ -385,6 +396,10 @@ impl ControlServer {
                     Fate::Calls(Call::DetachViews(visitor.socket))
                 }
                 Some(Request::DetachView(number)) => Fate::Calls(Call::DetachView(number, visitor.socket)),
+                Some(Request::Page(from)) => {
+                    answer(&visitor.socket, &Answer::Done);
+                    Fate::IsPage(visitor.socket, from)
+                }
                 Some(Request::Links) => Fate::Calls(Call::Links(visitor.socket)),
                 Some(Request::RevokeLinks(which)) => {
                     let (any, active) = self.admission.revoke_links(which, now);
@@ -404,11 +419,12 @@ impl ControlServer {
         }
     }
 
-    /// A display comes on the socket on which it was met.
-    fn enter(&mut self, socket: OwnedFd, certificate: Fingerprint, now: Time) {
-        match carriers::byte_stream(socket) {
-            Ok(carrier) => self.admission.add(carrier, certificate, now),
-            Err(error) => self.reporter.report(SessionEvent::DisplayRejected { error }),
+    /// Somebody comes on the socket on which that was said.
+    fn enter(&mut self, socket: OwnedFd, who: Comes, now: Time) {
+        match (carriers::byte_stream(socket), who) {
+            (Ok(carrier), Comes::Display(certificate)) => self.admission.add(carrier, certificate, now),
+            (Ok(carrier), Comes::Page(from)) => self.admission.add_page(carrier, from, now),
+            (Err(error), _) => self.reporter.report(SessionEvent::DisplayRejected { error }),
         }
     }
 }
@@ -484,7 +500,8 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::path::Path;
 
-    use wayferry_net::{ByteStream, Ticket};
+    use wayferry_net::quic::{Listener, Options};
+    use wayferry_net::{ByteStream, Identity, Peers, Ticket};
     use wayferry_proto::{Capabilities, Config, Control, Event, Session, Side};
 
     use super::*;
@@ -622,5 +639,97 @@ mod tests {
             let answer = answer_to(&mut server, &socket);
             assert!(answer.starts_with("not ") && answer.contains(why), "{text}: {answer}");
         }
+    }
+
+    /// A session to which links lead.
+    fn server_with_port(dir: &Path) -> ControlServer {
+        let own = Identity::ephemeral().expect("randomness");
+        let at = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+        let listener = Listener::bind(at, None, &own, Peers::Secret, &Options::default()).expect("a port");
+        let named = Named::claim_in(dir, &[dir.to_owned()], "foot", true).expect("free");
+        let config =
+            Config { capabilities: Capabilities::RESUME.with(Capabilities::VIEW), ..Config::new(Side::App) };
+        let reporter = Reporter::new(|_| {});
+        let admission = Admission::new(Some(listener), own.fingerprint(), config, reporter.clone());
+        ControlServer::new(named, admission, reporter)
+    }
+
+    /// A link of that session, and its secret.
+    fn link(server: &mut ControlServer, control: bool) -> (LinkId, Secret) {
+        let page = "http://localhost:8000".parse().expect("an origin");
+        let wanted = Share { control, good_for: None, page, reached: None };
+        let secret = Secret::from(random_bytes::<32>());
+        let link = share(server.admission(), wanted, secret, Time::ZERO).expect("a link");
+        (link.id, secret)
+    }
+
+    /// A page whose browser is there says this on a byte stream.
+    fn page(dir: &Path, secret: Secret, capabilities: Capabilities) -> (OwnedFd, Link) {
+        let socket = OwnedFd::from(UnixStream::connect(dir.join("foot")).expect("it listens"));
+        rustix::net::send(&socket, &control::line(&Request::Page(browser())), SendFlags::NOSIGNAL)
+            .expect("there is room");
+        let config = Config { secret: Some(secret), capabilities, ..Config::new(Side::Display) };
+        let carrier = ByteStream::spawn_unread(socket.try_clone().expect("dup")).expect("a carrier");
+        let mut display = Link::new(Session::new(config), carrier);
+        display.transmit(Time::ZERO);
+        (socket, display)
+    }
+
+    fn browser() -> SocketAddr {
+        "192.0.2.7:50112".parse().expect("an address")
+    }
+
+    #[test]
+    fn a_page_that_is_brought_is_let_in_by_its_link_as_what_that_says() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let mut server = server_with_port(dir.path());
+        for (control, role, says) in
+            [(false, Role::View, Capabilities::VIEW), (true, Role::Active, Capabilities::NONE)]
+        {
+            let (id, secret) = link(&mut server, control);
+            let (socket, mut display) = page(dir.path(), secret, says);
+            let Call::Display(entry, candidate) = turns(&mut server, ControlServer::poll_call) else {
+                panic!("it is let in")
+            };
+            assert_eq!(entry, Entry { role, link: Some(id) });
+            assert_eq!(candidate.holder().from(), Some(browser()), "as list will have it");
+            let mut heard = Vec::new();
+            let Heard::Line(line) = hear_line(&socket, &mut heard) else { panic!("it is told") };
+            assert_eq!(line, "done", "what follows is the carrier's");
+            while !matches!(display.poll_event(), Some(Event::Ready { .. })) {
+                display.receive(Time::ZERO);
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_that_is_brought_is_nothing_but_a_page() {
+        let dir = RuntimeDir::private().expect("a directory");
+        let mut server = server_with_port(dir.path());
+        let (id, revoked) = link(&mut server, true);
+        assert!(server.admission().revoke_links(Some(id), Time::ZERO).0);
+        let (_, view) = link(&mut server, false);
+        let (printed, met) = (Secret::from([3; 32]), Secret::from([4; 32]));
+        let later = Time::ZERO + TICKET_LIFE;
+        drop(server.admission().ticket(Role::Active, printed, later));
+        drop(server.admission().invite(Role::Active, Fingerprint([1; 32]), met, None, Time::ZERO));
+        for (secret, says, why) in [
+            (Secret::from([9; 32]), Capabilities::VIEW, "a secret that nobody has"),
+            (revoked, Capabilities::NONE, "a link that was taken back"),
+            (view, Capabilities::NONE, "a link for viewing, for more"),
+            (printed, Capabilities::NONE, "a ticket's secret"),
+            (met, Capabilities::NONE, "that of a display that ssh has brought"),
+        ] {
+            let (socket, display) = page(dir.path(), secret, says);
+            let told = answer_to(&mut server, &socket);
+            assert!(told.starts_with("done\nWFMUX1\r\n"), "{why}: {told}");
+            drop(display);
+        }
+        // Nor does it speak to the session as who brings it does.
+        let socket = OwnedFd::from(UnixStream::connect(dir.path().join("foot")).expect("it listens"));
+        let flight = [control::line(&Request::Page(browser())), control::line(&Request::Stop)].concat();
+        rustix::net::send(&socket, &flight, SendFlags::NOSIGNAL).expect("there is room");
+        assert!(answer_to(&mut server, &socket).starts_with("done\nWFMUX1\r\n"));
     }
 }

@@ -8,10 +8,6 @@
 //! Both fds become non-blocking for the life of the carrier; the flags they had are restored when it ends, because
 //! an inherited fd may share them with another process.
 
-mod frame;
-mod mux;
-mod window;
-
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,11 +17,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
+pub use wayferry_mux::MuxError;
+use wayferry_mux::{Backlog, Mux, Output};
 use wayferry_proto::{Arrival, CloseReason, LinkState, Transmit};
 
-pub use self::frame::MuxError;
-use self::mux::{Mux, Output};
-use crate::carrier::{Backlog, Carrier, QUEUE_LIMIT};
+use crate::carrier::{Carrier, QUEUE_LIMIT};
 use crate::inbox::{Drain, Inbox};
 use crate::outbox::{Feeder, Level, Outbox};
 use crate::wake::Wake;

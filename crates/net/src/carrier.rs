@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use wayferry_proto::{Arrival, LinkState, Priority, Transmit};
+use wayferry_proto::{Arrival, LinkState, Transmit};
 
 /// A link to the peer, used by one thread.
 ///
@@ -43,36 +43,6 @@ pub trait Carrier: Send {
 
     /// Drops a carrier whose link is lost: no caller waits for its last packets to leave, as the end of a program does.
     fn abandon(self: Box<Self>) {}
-}
-
-/// Whether bytes of this priority count as content: held back to about one window, never ahead of the rest.
-pub(crate) fn is_content(priority: Priority) -> bool {
-    priority.class().is_budgeted()
-}
-
-/// Bytes that were handed over and not sent yet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Backlog {
-    /// Of all classes.
-    pub(crate) total: u64,
-    /// Of those that count as content.
-    pub(crate) content: u64,
-}
-
-impl Backlog {
-    pub(crate) fn add(&mut self, priority: Priority, bytes: usize) {
-        self.total += bytes as u64;
-        if is_content(priority) {
-            self.content += bytes as u64;
-        }
-    }
-
-    pub(crate) fn sub(&mut self, priority: Priority, bytes: usize) {
-        self.total -= bytes as u64;
-        if is_content(priority) {
-            self.content -= bytes as u64;
-        }
-    }
 }
 
 /// Bytes handed over and not sent, of all classes, at which a carrier gives up.

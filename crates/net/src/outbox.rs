@@ -8,9 +8,9 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use wayferry_mux::{Backlog, is_content};
 use wayferry_proto::{Arrival, StreamId, Transmit};
 
-use crate::carrier::{Backlog, is_content};
 use crate::wake::Wake;
 
 /// What both threads see.

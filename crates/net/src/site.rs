@@ -2,16 +2,20 @@
 //!
 //! [`Site`] says what is answered, [`Server`] does it, in the clear or in [`Tls`]: one request for each connection,
 //! then its end. There are exact paths and nothing behind them: no folders, no queries, no ranges, and nothing that a
-//! caller sends is kept. A request that names another host is refused, so that no other page gets at the site by a name
-//! of its own (DNS rebinding). Invariant: what is served was given at the start; nothing of the file system can be
-//! asked for.
+//! caller sends is kept. A site may have [`Sockets`]: what its page says there goes on to a session, once it has shown
+//! that it was opened by a link. A request that names another host is refused, so that no other page gets at the site
+//! by a name of its own (DNS rebinding). Invariant: what is served was given at the start; nothing of the file system
+//! can be asked for.
 
 mod answer;
 mod caller;
 mod listen;
+mod relay;
 mod request;
 mod server;
+mod socket;
 mod tls;
+mod wire;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,6 +25,8 @@ use self::answer::Answer;
 pub use self::listen::{BindError, bind, bind_everywhere};
 use self::request::{Method, Request};
 pub use self::server::Server;
+use self::socket::accept;
+pub use self::socket::{Road, Sockets};
 pub use self::tls::{Objection, Tls, TlsFault};
 use crate::quic::PageOrigin;
 
@@ -42,6 +48,15 @@ pub struct Site {
     files: BTreeMap<String, File>,
     /// Leads to the place behind it, once.
     door: Mutex<Option<Door>>,
+    sockets: Option<Sockets>,
+}
+
+/// What is done with a request.
+enum Reply<'a> {
+    /// It has this answer.
+    Answer(Answer<'a>),
+    /// It goes on as a WebSocket, behind this.
+    Socket(Vec<u8>, &'a Sockets),
 }
 
 #[derive(Debug)]
@@ -54,7 +69,13 @@ impl Site {
     /// These files at `origin`; `index.html` is the one without a name.
     pub fn new(origin: PageOrigin, files: impl IntoIterator<Item = File>) -> Self {
         let files = files.into_iter().map(|file| (file.name.clone(), file));
-        Self { origin, files: files.collect(), door: Mutex::default() }
+        Self { origin, files: files.collect(), door: Mutex::default(), sockets: None }
+    }
+
+    /// Its page may have a WebSocket, too.
+    #[must_use]
+    pub fn with_sockets(self, sockets: Sockets) -> Self {
+        Self { sockets: Some(sockets), ..self }
     }
 
     /// Where it is.
@@ -66,6 +87,19 @@ impl Site {
     /// other. It replaces an earlier one. So a place with a secret in it need not stand on a command line.
     pub fn open_once(&self, path: String, place: String) {
         *self.door.lock().unwrap_or_else(PoisonError::into_inner) = Some(Door { path, place });
+    }
+
+    /// As [`Self::answer`], for a request that may go on as a WebSocket. All that is asked in vain is answered alike.
+    fn reply(&self, request: &Request, is_own: impl FnOnce() -> bool) -> Reply<'_> {
+        let here = self.authority();
+        let is_here = |request: &&Request| {
+            request.method == Method::Get && request.path == PLACE && request.host.eq_ignore_ascii_case(here)
+        };
+        let upgrade = Some(request).filter(is_here).and_then(|request| request.upgrade.as_ref());
+        match (upgrade.filter(|it| it.origin == self.origin.as_str()), &self.sockets) {
+            (Some(upgrade), Some(sockets)) => Reply::Socket(Answer::switched(&accept(&upgrade.key)), sockets),
+            _ => Reply::Answer(self.answer(request, is_own)),
+        }
     }
 
     /// `is_own` says whether the caller is a program of this user.
@@ -98,6 +132,9 @@ impl Site {
         origin.split_once("://").map_or(origin, |(_, authority)| authority)
     }
 }
+
+/// Where a page has its WebSocket; the same as on WebTransport.
+const PLACE: &str = "/wayferry/1";
 
 #[cfg(test)]
 mod tests {

@@ -182,7 +182,7 @@ fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
     check
 }
 
-fn to_base64url(bytes: &[u8]) -> String {
+pub(crate) fn to_base64url(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
         let bits =

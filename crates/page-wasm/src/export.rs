@@ -17,6 +17,7 @@ use wayferry_proto::{
 use wayferry_video::Layout;
 
 use crate::drawing::{Drawing, whole};
+use crate::socket::Next;
 use crate::sound::Ask;
 use crate::viewer::{Notice, Over, Ticket, Viewer};
 
@@ -164,6 +165,42 @@ extern "C" fn unsent(now: f64, bytes: usize) {
     viewing(|viewer, _, _| viewer.set_unsent(time(now), bytes));
 }
 
+/// The session is on one stream of bytes from now on, of which nothing was read or written.
+#[unsafe(no_mangle)]
+extern "C" fn socket_begin(now: f64) {
+    viewing(|viewer, _, _| viewer.begin_socket(time(now)));
+}
+
+/// Bytes have come on it.
+#[unsafe(no_mangle)]
+extern "C" fn socket_data(now: f64) {
+    viewing(|viewer, input, _| viewer.receive_bytes(time(now), input));
+}
+
+/// What is to be sent on it next, where the browser has so many bytes that it has not sent: 0 nothing, 1 what is at
+/// [`out`], 2 that and nothing more, for the socket is to be closed then, 3 nothing until the browser has sent some.
+#[unsafe(no_mangle)]
+extern "C" fn socket_poll(now: f64, buffered: usize) -> u32 {
+    viewing(|viewer, _, out| {
+        out.clear();
+        let (kind, bytes) = match viewer.send_bytes(time(now), buffered) {
+            Next::Nothing => (0, Vec::new()),
+            Next::Bytes(bytes) => (1, bytes),
+            Next::Last(bytes) => (2, bytes),
+            Next::Wait => (3, Vec::new()),
+        };
+        *out = bytes;
+        kind
+    })
+}
+
+/// How many milliseconds a ping takes; less than 0 before one has come back.
+#[unsafe(no_mangle)]
+extern "C" fn round_trip() -> f64 {
+    let trip = viewing(|viewer, _, _| viewer.round_trip());
+    trip.map_or(-1.0, |trip| trip.as_secs_f64() * 1000.0)
+}
+
 /// Does what is due.
 #[unsafe(no_mangle)]
 extern "C" fn on_timeout(now: f64) {
@@ -257,10 +294,10 @@ extern "C" fn wants_frame() -> u32 {
     viewing(|viewer, _, _| viewer.page().wants_frame().into())
 }
 
-/// Everything that there is has been drawn.
+/// Everything that there is has been drawn, in the frame that the browser began at `began`.
 #[unsafe(no_mangle)]
-extern "C" fn on_frame(now: f64) {
-    viewing(|viewer, _, _| viewer.on_frame(time(now)));
+extern "C" fn on_frame(now: f64, began: f64) {
+    viewing(|viewer, _, _| viewer.on_frame(time(now), time(began)));
 }
 
 /// What there is to be drawn, at [`out`]: the words of [`Drawing`]. Its text is given by [`text`].

@@ -1,7 +1,7 @@
 //! A session and what it shows, for the script of a page.
 //!
 //! `Viewer` joins the display side of a session with a [`Page`](wayferry_page::Page) and a player of its sound: the
-//! script hands it what its WebTransport has received, and the time, and gets what is to be sent, painted and played.
+//! script hands it what its link has received, and the time, and gets what is to be sent, painted and played.
 //! In a browser the functions of `export` say the same with numbers and bytes alone. It knows no sockets, no clock and
 //! no canvas.
 //!
@@ -12,5 +12,6 @@ pub mod drawing;
 #[cfg(target_arch = "wasm32")]
 mod export;
 mod pipes;
+pub mod socket;
 pub mod sound;
 pub mod viewer;

@@ -103,6 +103,12 @@ impl Sound {
         self.flow.tell_again();
     }
 
+    /// The app side knows nothing at all any more: what comes is another flow.
+    pub fn begin_anew(&mut self) {
+        self.voice.begin(self.flow.codec());
+        self.tell_again();
+    }
+
     /// What the browser is to decode next, and its number, from 1.
     pub fn poll_encoded(&mut self) -> Option<(u32, Vec<u8>)> {
         self.voice.player.poll_encoded()

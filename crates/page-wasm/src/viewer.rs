@@ -14,6 +14,7 @@ use wayferry_proto::{
 };
 
 use crate::pipes::Pipes;
+use crate::socket::{Next, Socket};
 use crate::sound::Sound;
 
 /// Bytes that may wait to be sent: an app side that does not read is given up.
@@ -102,8 +103,16 @@ pub struct Viewer {
     is_returning: bool,
     /// Keys were passed over while there was no link.
     has_missed: bool,
-    /// Bytes that the carrier was given and has not sent.
-    unsent: usize,
+    carrier: Carrier,
+}
+
+/// What the session is on.
+#[derive(Debug)]
+enum Carrier {
+    /// Streams of the browser's, which was given so many bytes and has not sent them.
+    Streams { unsent: usize },
+    /// One stream of bytes for all.
+    Socket(Box<Socket>),
 }
 
 /// What a page shows to be let in.
@@ -159,7 +168,7 @@ impl Viewer {
             is_welcome: false,
             is_returning: false,
             has_missed: false,
-            unsent: 0,
+            carrier: Carrier::Streams { unsent: 0 },
         };
         viewer.say();
         viewer
@@ -180,7 +189,7 @@ impl Viewer {
         let config = Config { start: now, ..self.config.clone() };
         let nothing = Session::new(Config::new(Side::Display));
         self.session = Session::resuming(config, std::mem::replace(&mut self.session, nothing));
-        self.unsent = 0;
+        self.carrier = Carrier::Streams { unsent: 0 };
         self.go_on(now);
     }
 
@@ -190,19 +199,57 @@ impl Viewer {
         self.go_on(now);
     }
 
-    /// So many bytes were handed to the carrier and have not left.
-    pub fn set_unsent(&mut self, now: Time, bytes: usize) {
-        self.unsent = bytes;
+    /// From now on it is on one stream of bytes, of which nothing was read or written.
+    pub fn begin_socket(&mut self, now: Time) {
+        self.carrier = Carrier::Socket(Box::default());
         self.session.set_link(now, &self.link());
-        if bytes > MAX_UNSENT {
+    }
+
+    /// Bytes have come on that.
+    pub fn receive_bytes(&mut self, now: Time, bytes: &[u8]) {
+        let Carrier::Socket(socket) = &mut self.carrier else { return };
+        for arrival in socket.receive(now, bytes) {
+            self.session.receive(now, arrival);
+        }
+        self.go_on(now);
+    }
+
+    /// What is to be sent on that next, where the browser has so many bytes that it has not sent.
+    pub fn send_bytes(&mut self, now: Time, buffered: usize) -> Next {
+        let Carrier::Socket(socket) = &mut self.carrier else { return Next::Nothing };
+        while let Some(transmit) = self.session.poll_transmit(now) {
+            socket.transmit(transmit);
+        }
+        let (send, unsent) = (socket.send(now, buffered), socket.unsent());
+        self.check_unsent(now, unsent);
+        send
+    }
+
+    /// So many bytes were handed to the browser's streams and have not left.
+    pub fn set_unsent(&mut self, now: Time, bytes: usize) {
+        if let Carrier::Streams { unsent } = &mut self.carrier {
+            *unsent = bytes;
+            self.check_unsent(now, bytes);
+        }
+    }
+
+    fn check_unsent(&mut self, now: Time, bytes: usize) {
+        self.session.set_link(now, &self.link());
+        if bytes > MAX_UNSENT && !self.session.is_closed() {
             self.session.close(CloseReason::TooMuch("bytes that the app side does not read".to_owned()));
             self.go_on(now);
         }
     }
 
-    /// Everything that is to be seen has been drawn.
-    pub fn on_frame(&mut self, now: Time) {
-        self.page.on_frame();
+    /// How long a ping takes, once one has come back.
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.session.clock().rtt()
+    }
+
+    /// Everything that is to be seen has been drawn, in the frame that the browser began at `began`.
+    pub fn on_frame(&mut self, now: Time, began: Time) {
+        let HostTime(time_ns) = self.config.clock_origin + began.since_start();
+        self.page.on_frame(time_ns);
         self.go_on(now);
     }
 
@@ -291,14 +338,18 @@ impl Viewer {
 
     /// What a script knows of its link: how long pings take. Which stream is which it cannot tell the app side.
     fn link(&self) -> LinkState {
-        LinkState {
-            rtt: self.session.clock().rtt().unwrap_or_default(),
-            payload: Some(PAYLOAD),
-            in_order: true,
-            datagram: MAX_ROW_DATAGRAM as u16,
-            unsent: self.unsent as u64,
-            idle: self.unsent == 0,
-            ..LinkState::default()
+        let rtt = self.round_trip();
+        match &self.carrier {
+            Carrier::Socket(socket) => socket.link(rtt),
+            Carrier::Streams { unsent } => LinkState {
+                rtt: rtt.unwrap_or_default(),
+                payload: Some(PAYLOAD),
+                in_order: true,
+                datagram: MAX_ROW_DATAGRAM as u16,
+                unsent: *unsent as u64,
+                idle: *unsent == 0,
+                ..LinkState::default()
+            },
         }
     }
 
@@ -418,7 +469,7 @@ impl Viewer {
         self.page.begin_anew();
         self.channels.clear();
         self.pipes = Pipes::default();
-        self.sound.tell_again();
+        self.sound.begin_anew();
         self.has_missed = false;
         self.notices.push_back(Notice::Anew);
     }

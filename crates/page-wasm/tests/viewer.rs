@@ -480,6 +480,26 @@ fn a_page_that_is_known_no_more_begins_anew() {
 }
 
 #[test]
+fn regression_the_sound_of_a_session_that_began_anew_was_taken_for_old() {
+    let mut pair = Pair::new(display(), lasting_host(false));
+    pair.viewer.listen(Time::ZERO, Some(Codec::Opus));
+    pair.settle();
+    let heard = |pair: &mut Pair, sequence| {
+        let packet = Packet { track: 1, sequence, payload: vec![7; 4], ..Packet::default() };
+        let channel = pair.host.open(Header::Sound);
+        pair.host.send_sound(channel, &packet.to_vec()).expect("it is short");
+        pair.settle();
+        pair.viewer.sound().poll_encoded().is_some()
+    };
+    assert!(heard(&mut pair, 5000));
+    pair.cut();
+    pair.heard.clear();
+    pair.come_again(false);
+    assert!(pair.heard.iter().any(|event| matches!(event, Event::Control(Control::Listen(_)))));
+    assert!(heard(&mut pair, 0));
+}
+
+#[test]
 fn a_page_that_comes_again_shows_no_secret_and_hears_that_it_came_too_late() {
     let mut pair = Pair::new(viewer(), lasting_host(false));
     pair.show();

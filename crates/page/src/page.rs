@@ -201,9 +201,10 @@ impl Page {
         self.programs.values().any(Program::wants_frame)
     }
 
-    /// Everything that there is to be seen has been drawn.
-    pub fn on_frame(&mut self) {
-        self.each(Program::on_frame);
+    /// Everything that there is to be seen has been drawn, in the frame that the browser began at this time of the
+    /// page's clock, in nanoseconds.
+    pub fn on_frame(&mut self, time_ns: u64) {
+        self.each(|program| program.on_frame(time_ns));
     }
 
     /// When [`Self::on_timeout`] is to be called.

@@ -41,6 +41,8 @@ pub struct Program {
     pub(crate) is_stale: bool,
     /// A page that is a display may have to look again for what is under the pointer.
     pub(crate) has_moved: bool,
+    /// When the browser began its last frame, in nanoseconds, if the app side was not told.
+    beat: Option<u64>,
     said: Said,
     end: Option<End>,
 }
@@ -71,6 +73,7 @@ impl Program {
             serial: 0,
             is_stale: false,
             has_moved: false,
+            beat: None,
             said: Said::new(Rc::clone(&shares.said)),
             end: None,
             shares,
@@ -298,6 +301,9 @@ impl Program {
             // A page does not know when it is looked at.
             self.tell(&ToApp::Discarded { surface, unit });
         }
+        if let Some(time_ns) = self.beat.take() {
+            self.tell(&ToApp::Beat { time_ns });
+        }
         self.tell(&ToApp::Applied { surface, unit });
     }
 
@@ -341,8 +347,11 @@ impl Program {
         self.is_stale || self.windows.surfaces().any(Surface::wants_frame)
     }
 
-    /// The page has drawn.
-    pub(crate) fn on_frame(&mut self) {
+    /// The page has drawn, in the frame that began at this time.
+    pub(crate) fn on_frame(&mut self, time_ns: u64) {
+        if self.wants_frame() && matches!(self.reader, Reader::Control(_)) {
+            self.beat = Some(time_ns);
+        }
         self.is_stale = false;
         let seen = self.windows.surfaces_mut().filter_map(|(id, surface)| surface.on_frame().then_some(id));
         let seen: Vec<WireId> = seen.collect();

@@ -30,7 +30,7 @@ pub struct Admission<C, H> {
     config: Config,
     secrets: Secrets<C>,
     /// By [`Lane`].
-    lanes: [Places<Visitor<C, H>>; 3],
+    lanes: [Places<Visitor<C, H>>; 4],
     /// How many have come.
     count: u64,
     /// How many viewers may come that do not come again.
@@ -46,6 +46,9 @@ pub enum Lane {
     Known,
     /// On a byte stream.
     Here,
+    /// A page on a byte stream, which others have brought: links alone let it in, and it has to go after
+    /// [`PAGE_PATIENCE`].
+    Page,
 }
 
 /// A display that waits for admission.
@@ -87,7 +90,7 @@ impl AsMut<Self> for Session {
 impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
     /// For sessions like `config`; `reserved` is a secret that no display has.
     pub fn new(config: Config, reserved: Secret) -> Self {
-        let lanes = [MAX_STRANGERS, MAX_KNOWN, MAX_HERE].map(Places::new);
+        let lanes = [MAX_STRANGERS, MAX_KNOWN, MAX_HERE, MAX_PAGES].map(Places::new);
         Self { config, secrets: Secrets::new(reserved), lanes, count: 0, free: usize::MAX }
     }
 
@@ -115,7 +118,11 @@ impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
         now: Time,
         make: impl FnOnce(Config) -> H,
     ) -> (u64, Option<H>) {
-        let Accepted { keys, secrets, digests, incarnations } = self.secrets.accepted(now);
+        let accepted = match lane {
+            Lane::Page => self.secrets.accepted_of_links(now),
+            Lane::Stranger | Lane::Known | Lane::Here => self.secrets.accepted(now),
+        };
+        let Accepted { keys, secrets, digests, incarnations } = accepted;
         let config = Config {
             start: now,
             accepted_secrets: secrets,
@@ -123,7 +130,11 @@ impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
             accepted_incarnations: incarnations,
             ..self.config.clone()
         };
-        let until = (lane == Lane::Stranger).then_some(now + PATIENCE);
+        let until = match lane {
+            Lane::Stranger => Some(now + PATIENCE),
+            Lane::Page => Some(now + PAGE_PATIENCE),
+            Lane::Known | Lane::Here => None,
+        };
         let candidate = Visitor { holder: make(config), accepted: keys, certificate, until };
         self.count += 1;
         let lost = self.lanes[lane as usize].enter(self.count, source, candidate);
@@ -237,6 +248,11 @@ pub const MAX_STRANGERS: usize = 32;
 pub const MAX_KNOWN: usize = 16;
 /// Displays on byte streams that wait for admission at once.
 pub const MAX_HERE: usize = 16;
+/// Pages on byte streams that wait for admission at once.
+pub const MAX_PAGES: usize = 16;
+/// How long such a page may take to show a secret: it says it as soon as it hears that it is here, which may be behind
+/// two slow links.
+pub const PAGE_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a stranger may take to show a secret: its first bytes lost twice on a slow link.
 pub const PATIENCE: Duration = Duration::from_secs(3);
 

@@ -12,6 +12,7 @@ mod which;
 mod wrong;
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use wayferry_host::{GPU_HELPER, gpu_helper};
@@ -122,9 +123,9 @@ pub(crate) enum Command {
     /// Show a session in a browser: serve the page here, and print a link
     ///
     /// Who opens the link views the session, up to eight at once, or, with `--control`, has it; then it works once. The
-    /// browser goes to the session's own UDP port by itself. This machine serves the page alone, at
-    /// http://localhost:PORT to its own browsers, or with `--https` to all, until Ctrl-C. `--list` shows the links and
-    /// who is there by them, `--revoke` takes one back and sends away who came by it.
+    /// browser goes to the session's own UDP port by itself, or where it does not reach that, by way of this machine.
+    /// This serves the page, at http://localhost:PORT to its own browsers, or with `--https` to all, until Ctrl-C.
+    /// `--list` shows the links and who is there by them, `--revoke` takes one back and sends away who came by it.
     #[command(
         override_usage = "wayferry share [OPTIONS] [SSH OPTIONS] [WHICH]\n       wayferry share --list [--json] [WHICH]\n       wayferry share --revoke LINK [WHICH]"
     )]
@@ -156,6 +157,9 @@ pub(crate) enum Command {
         /// The display is view-only.
         #[arg(long)]
         view: bool,
+        /// It is a page, whose browser is there.
+        #[arg(long, value_name = "ADDRESS", conflicts_with = "view")]
+        page: Option<SocketAddr>,
     },
     /// One side with inherited sockets.
     #[command(hide = true)]

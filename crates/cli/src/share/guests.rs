@@ -146,14 +146,14 @@ pub(super) fn way(ticket: &Ticket, port: u16) -> String {
     let far = ticket.addresses.iter().find(|address| !address.ip().is_loopback());
     match far {
         Some(address) => format!(
-            "guests need TCP port {port} of this machine, for the page, and UDP port {} of the session's",
+            "guests need TCP port {port} of this machine, and better UDP port {} of the session's, too: without, all \
+             goes by way of this machine",
             address.port()
         ),
-        None => {
-            "the session is at no address but this machine's own: guests elsewhere see the page, and not the \
-                 session"
-                .to_owned()
-        }
+        None => format!(
+            "guests need TCP port {port} of this machine, and all goes by way of it: the session is at no address but \
+             this machine's own"
+        ),
     }
 }
 
@@ -209,12 +209,14 @@ mod tests {
         };
         let all = ticket_at(&["192.0.2.1:9", "[2001:db8::1]:9", "127.0.0.1:9", "[::1]:9"]);
         assert_eq!(ticket(&all), ticket_at(&["192.0.2.1:9", "[2001:db8::1]:9"]));
-        let expected =
-            "guests need TCP port 443 of this machine, for the page, and UDP port 9 of the session's";
-        assert_eq!(way(&ticket(&all), 443), expected);
+        let told = way(&ticket(&all), 443);
+        assert!(
+            told.starts_with("guests need TCP port 443 of this machine, and better UDP port 9 "),
+            "{told}"
+        );
         let here = ticket_at(&["127.0.0.1:9"]);
         assert_eq!(ticket(&here), here, "for a browser of this machine");
-        assert!(way(&here, 443).contains("guests elsewhere see the page, and not the session"));
+        assert!(way(&here, 443).contains("all goes by way of it: the session is at no address but this"));
     }
 
     #[test]

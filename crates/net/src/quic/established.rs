@@ -12,6 +12,7 @@ use noq::Connection;
 use rustls::pki_types::CertificateDer;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use wayferry_mux::Backlog;
 use wayferry_proto::admission::NO_PLACE;
 use wayferry_proto::{Arrival, CloseReason, LinkState, Transmit};
 
@@ -20,7 +21,7 @@ use super::framing::Framing;
 use super::runtime::{Guests, Runtime};
 use super::shared::{STEP, Shared};
 use super::{intake, probe, pump};
-use crate::carrier::{Backlog, Carrier};
+use crate::carrier::Carrier;
 use crate::identity::Fingerprint;
 use crate::outbox::Feeder;
 

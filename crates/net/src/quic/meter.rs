@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use noq::congestion::{Bbr3Config, ControllerFactory, CubicConfig};
 use tokio::sync::Notify;
 use wayferry_congestion::{self as congestion, CopaFactory, Figures, Listener, Report, metered};
+use wayferry_mux::Backlog;
 use wayferry_proto::LinkState;
 
 use super::config::Congestion;
-use crate::carrier::Backlog;
 use crate::outbox::{Level, Outbox};
 
 /// What is known of the sending side of one connection.

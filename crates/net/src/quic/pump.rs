@@ -20,12 +20,13 @@ use noq::{Connection, ConnectionError, SendStream, StoppedError, VarInt};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
+use wayferry_mux::{Backlog, is_content};
 use wayferry_proto::{Arrival, Class, CloseReason, Priority, StreamId, Transmit};
 
 use super::framing::Framing;
 use super::meter::Meter;
 use super::shared::Shared;
-use crate::carrier::{Backlog, QUEUE_LIMIT, is_content};
+use crate::carrier::QUEUE_LIMIT;
 
 /// Everything about our own streams of one connection.
 pub(super) struct Pump {

@@ -28,6 +28,13 @@ impl<'a> Answer<'a> {
         Self::text("404 Not Found", "There is nothing here.")
     }
 
+    /// What follows is a WebSocket, made with this (RFC 6455 §4.2.2).
+    pub(super) fn switched(accept: &str) -> Vec<u8> {
+        let fields =
+            format!("Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n");
+        format!("HTTP/1.1 101 Switching Protocols\r\n{fields}\r\n").into_bytes()
+    }
+
     /// The path leads to `place`, which is on this site.
     pub(super) fn moved(place: &str) -> Self {
         let answer = Self::text("303 See Other", "");

@@ -1,21 +1,23 @@
 //! Serves a [`Site`]: a thread for each listener and for each connection.
 //!
-//! A connection has one request and one answer. Who is slow holds up no other: each has a time for its request, the
-//! handshake of TLS before it included, and one for its answer; and of too many one is closed, the oldest of the place
-//! that has most. Invariant: no connection outlives the server by more than it takes to notice.
+//! A connection has one request and one answer, but for those that go on as WebSockets. Who is slow holds up no other:
+//! each has a time for its request, the handshake of TLS before it included, and one for its answer; and of too many
+//! one is closed, the oldest of the place that has most. Invariant: no connection outlives the server by more than it
+//! takes to notice.
 
-use std::io::{self, Read as _, Write};
+use std::io;
 use std::net::{IpAddr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::Site;
 use super::answer::Answer;
-use super::caller;
 use super::request::{self, Method, Read};
+use super::socket::{self, Sockets};
 use super::tls::Tls;
+use super::wire::{Timed, Wire};
+use super::{Reply, Site};
 
 /// A site that is served until this is dropped.
 pub struct Server {
@@ -34,6 +36,8 @@ struct Shared {
 #[derive(Default)]
 struct Connections {
     open: Vec<Connection>,
+    /// Of pages that have shown a link: they stay.
+    sockets: Vec<Connection>,
     count: u64,
 }
 
@@ -70,7 +74,9 @@ impl Drop for Server {
             let _ = rustix::net::shutdown(&listener, rustix::net::Shutdown::Both);
             let _ = thread.join();
         }
-        for connection in self.shared.lock().open.drain(..) {
+        let mut connections = self.shared.lock();
+        let Connections { open, sockets, .. } = &mut *connections;
+        for connection in open.drain(..).chain(sockets.drain(..)) {
             let _ = connection.stream.shutdown(Shutdown::Both);
         }
     }
@@ -97,8 +103,20 @@ impl Shared {
         Ok(number)
     }
 
+    /// This one stays, and has to go for no other. `false` if it had to already, or too many stay.
+    fn stay(&self, number: u64) -> bool {
+        let mut connections = self.lock();
+        let index = connections.open.iter().position(|other| other.number == number);
+        let Some(index) = index.filter(|_| connections.sockets.len() < SOCKETS_MAX) else { return false };
+        let it = connections.open.remove(index);
+        connections.sockets.push(it);
+        true
+    }
+
     fn leave(&self, number: u64) {
-        self.lock().open.retain(|other| other.number != number);
+        let mut connections = self.lock();
+        let Connections { open, sockets, .. } = &mut *connections;
+        [open, sockets].into_iter().for_each(|those| those.retain(|other| other.number != number));
     }
 }
 
@@ -133,7 +151,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let theirs = Arc::clone(shared);
         let serve = move || {
             // A caller that went away, or was too slow, is none of the site's trouble.
-            let _ = serve(stream, &theirs);
+            let _ = serve(stream, number, &theirs);
             theirs.leave(number);
         };
         if std::thread::Builder::new().name("site".into()).spawn(serve).is_err() {
@@ -142,39 +160,51 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
+fn serve(stream: TcpStream, number: u64, shared: &Shared) -> io::Result<()> {
     let timed = Timed { stream, until: Instant::now() + REQUEST_PATIENCE };
     match &shared.tls {
-        None => serve_plain(timed, &shared.site),
-        Some(tls) => serve_inside(tls, timed, &shared.site),
+        None => serve_on(timed, number, shared),
+        Some(tls) => serve_on(tls.accept(timed)?, number, shared),
     }
 }
 
-fn serve_plain(mut timed: Timed, site: &Site) -> io::Result<()> {
-    let whose = timed.stream.try_clone()?;
-    let answer = hear(&mut timed, site, || caller::is_own(&whose))?;
-    timed.until = Instant::now() + ANSWER_PATIENCE;
-    timed.write_all(&answer)?;
-    timed.close()
+fn serve_on(mut wire: impl Wire, number: u64, shared: &Shared) -> io::Result<()> {
+    match hear(&mut wire, &shared.site)? {
+        Heard::Answer(answer) => {
+            wire.timed_mut().until = Instant::now() + ANSWER_PATIENCE;
+            wire.write_all(&answer)?;
+            wire.end()
+        }
+        Heard::Socket { answer, sockets, rest } => {
+            wire.write_all(&answer)?;
+            wire.flush()?;
+            socket::serve(wire, rest, sockets, || shared.stay(number))
+        }
+    }
 }
 
-fn serve_inside(tls: &Tls, timed: Timed, site: &Site) -> io::Result<()> {
-    let mut inside = tls.accept(timed)?;
-    let answer = hear(&mut inside, site, || false)?;
-    inside.sock.until = Instant::now() + ANSWER_PATIENCE;
-    inside.write_all(&answer)?;
-    inside.conn.send_close_notify();
-    inside.flush()?;
-    inside.sock.close()
+/// What becomes of a caller.
+enum Heard<'a> {
+    /// It is answered, and that is all.
+    Answer(Vec<u8>),
+    /// It goes on, and has said the rest already.
+    Socket { answer: Vec<u8>, sockets: &'a Sockets, rest: Vec<u8> },
 }
 
-/// What a caller is to be answered.
-fn hear(caller: &mut impl io::Read, site: &Site, is_own: impl Fn() -> bool) -> io::Result<Vec<u8>> {
+/// What a caller wants.
+fn hear<'a>(caller: &mut impl Wire, site: &'a Site) -> io::Result<Heard<'a>> {
     let (mut heard, mut piece) = (Vec::new(), [0; 1024]);
     loop {
         match request::read(&heard) {
-            Read::Whole(request) => return Ok(site.answer(&request, is_own).bytes(request.method)),
-            Read::Wrong(fault) => return Ok(Answer::to(fault).bytes(Method::Get)),
+            Read::Whole(request) => {
+                return Ok(match site.reply(&request, || caller.is_own()) {
+                    Reply::Answer(answer) => Heard::Answer(answer.bytes(request.method)),
+                    Reply::Socket(answer, sockets) => {
+                        Heard::Socket { answer, sockets, rest: request::behind(&heard).to_vec() }
+                    }
+                });
+            }
+            Read::Wrong(fault) => return Ok(Heard::Answer(Answer::to(fault).bytes(Method::Get))),
             Read::Part => {}
         }
         match caller.read(&mut piece)? {
@@ -184,71 +214,28 @@ fn hear(caller: &mut impl io::Read, site: &Site, is_own: impl Fn() -> bool) -> i
     }
 }
 
-/// A connection whose reads and writes end in time, all together.
-struct Timed {
-    stream: TcpStream,
-    until: Instant,
-}
-
-impl Timed {
-    fn left(&self) -> io::Result<Option<Duration>> {
-        let left = self.until.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
-    }
-
-    /// Ends it so that the answer arrives: what the caller still says must not reset the connection.
-    fn close(mut self) -> io::Result<()> {
-        self.stream.shutdown(Shutdown::Write)?;
-        self.until = Instant::now() + LAST_WORDS;
-        let mut piece = [0; 1024];
-        for _ in 0..LAST_PIECES {
-            if self.read(&mut piece)? == 0 {
-                break;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl io::Read for Timed {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(self.left()?)?;
-        self.stream.read(bytes)
-    }
-}
-
-impl Write for Timed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(self.left()?)?;
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
-    }
-}
-
 /// Connections at once to a site of this machine's browsers. One opens six.
 const CONNECTIONS_MAX: usize = 16;
 /// The same in TLS: eight browsers elsewhere may come at once.
 const GUESTS_MAX: usize = 64;
-/// How long a caller may take for its request.
+/// WebSockets at once: two for each that may view, for a guest that comes again may not have left.
+const SOCKETS_MAX: usize = 16;
+/// How long a caller may take for its request; and for what shows that its page has a link, where that follows.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(10);
 /// How long an answer may take: half a megabyte over a slow line.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(120);
-/// How long a caller may take to hear the end.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How often it is heard meanwhile.
-const LAST_PIECES: usize = 64;
 /// How long callers wait when no descriptors are left.
 const REST: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod guests;
+#[cfg(test)]
+mod sockets;
 
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
+    use std::io::{Read, Write};
 
     use super::super::{File, bind};
     use super::*;
@@ -273,7 +260,7 @@ mod tests {
         format!("GET / HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n")
     }
 
-    fn all(mut stream: impl io::Read) -> String {
+    fn all(mut stream: impl Read) -> String {
         let mut heard = Vec::new();
         stream.read_to_end(&mut heard).expect("its end");
         String::from_utf8(heard).expect("text")

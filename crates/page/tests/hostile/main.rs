@@ -431,7 +431,7 @@ proptest! {
                     page.on_update(Time::ZERO, &header(surface, seq, 8, seq == 1), chunks);
                 }
                 Deed::Decode(which, number) => decode(&mut page, Time::ZERO, &mut owed, (which, number)),
-                Deed::Frame => page.on_frame(),
+                Deed::Frame => page.on_frame(0),
                 _ => {}
             }
             look(&mut page);
@@ -488,7 +488,7 @@ proptest! {
                 Step::Say(message) => page.on_message(now, PROGRAM, &message.encode()),
                 Step::Raw(bytes) => page.on_message(now, PROGRAM, &bytes),
                 Step::Update(header, chunks) => page.on_update(now, &header, chunks),
-                Step::Frame => page.on_frame(),
+                Step::Frame => page.on_frame(0),
                 Step::Pass(time) => {
                     now += std::time::Duration::from_millis(time);
                     page.on_timeout(now);

@@ -173,8 +173,8 @@ fn a_page_that_does_not_draw_is_told_to_be_hidden_and_seen_again_when_it_does() 
     page.on_timeout(Time::from_millis(1000));
     assert_eq!((said(&mut page), page.next_timeout()), (vec![visible(false)], None));
     assert!(page.wants_frame());
-    page.on_frame();
-    page.on_frame();
+    page.on_frame(0);
+    page.on_frame(0);
     assert_eq!(said(&mut page), [visible(true)]);
     assert!(!page.wants_frame());
 }
@@ -373,7 +373,7 @@ fn regression_what_had_gone_stayed_painted() {
         child(30, 20).iter().for_each(|message| say(&mut page, message));
         bring(&mut page, 30, 1, 9);
         say(&mut page, &nested(unit(WireId(20), 3, UnitContent::Keep), vec![show(30, 1)]));
-        page.on_frame();
+        page.on_frame(0);
         assert!(!page.wants_frame() && colours(&page) == [[1, 9]]);
         page
     };
@@ -392,7 +392,7 @@ fn regression_what_had_gone_stayed_painted() {
         let mut page = drawn();
         say(&mut page, &change);
         assert!(page.wants_frame(), "{change:?}");
-        page.on_frame();
+        page.on_frame(0);
         assert!(!page.wants_frame());
     }
 }
@@ -404,7 +404,7 @@ fn regression_what_was_hidden_and_showed_nothing_then_was_never_told_to_be_seen(
     say(&mut page, &ToDisplay::Unit(unit(WireId(20), 3, UnitContent::None)));
     said(&mut page);
     assert!(page.wants_frame());
-    page.on_frame();
+    page.on_frame(0);
     assert_eq!(said(&mut page), [ToApp::Visible { surface: WireId(20), visible: true }]);
 }
 

@@ -255,3 +255,23 @@ proptest! {
         prop_assert_eq!(listener.heard, expected);
     }
 }
+
+#[test]
+fn a_display_tells_when_the_browser_draws_with_the_next_commit_and_a_viewer_does_not() {
+    for (role, beats) in [(Role::Control, vec![ToApp::Beat { time_ns: 16 }]), (Role::View, vec![])] {
+        let mut page = page_as(role);
+        window(30).iter().for_each(|message| say(&mut page, message));
+        bring(&mut page, 30, 1, 1);
+        say(&mut page, &ToDisplay::Unit(wayferry_message::Unit { number: 2, ..show(30, 1) }));
+        page.on_frame(16);
+        // Nothing new is drawn then, so it is no time at which the display wants anything.
+        page.on_frame(33);
+        said(&mut page);
+        for number in [3, 4] {
+            say(&mut page, &ToDisplay::Unit(unit(WireId(30), number, UnitContent::Keep)));
+        }
+        let applied = |unit| ToApp::Applied { surface: WireId(30), unit };
+        let expected: Vec<_> = beats.into_iter().chain([applied(3), applied(4)]).collect();
+        assert_eq!(said(&mut page), expected);
+    }
+}

@@ -76,7 +76,7 @@ fn a_window_is_shown() {
     assert_eq!((window.title, window.geometry), ("a window", [0, 0, 4, 2]));
     assert_eq!(rgba(window.root.content, window.root.content.size().rect()), [255, 0, 0, 255].repeat(8));
     assert_eq!(program.take_damage(SURFACE), Some(Damage::All));
-    page.on_frame();
+    page.on_frame(0);
     assert!(!page.wants_frame());
 }
 

@@ -200,7 +200,7 @@ fn planes_that_are_no_picture_of_the_video_count_as_none() {
 fn a_decoder_that_owes_a_frame_for_a_second_has_failed_and_is_heard_no_more() {
     let (mut page, mut browser, mut film) =
         (shown(Role::View), Browser::new(Layout::I420), Film::new(1, HERE));
-    page.on_frame();
+    page.on_frame(0);
     assert_eq!(page.next_timeout(), None);
     arrive(&mut page, 60, 2, false, &[&film.next(120)]);
     let (answers, _) = browser.take(&mut page);

@@ -317,6 +317,20 @@ impl<C: Copy + Eq> Secrets<C> {
         }
     }
 
+    /// The same where links alone let displays in: no secret that was given out, and no display comes again that has
+    /// come otherwise.
+    pub(super) fn accepted_of_links(&self, now: Time) -> Accepted {
+        let guests = self.known().filter(|known| known.link.is_some());
+        Accepted {
+            keys: self.links.good(now).map(|link| Key::Link(link.id)).collect(),
+            secrets: Vec::new(),
+            digests: self.links.good(now).map(|link| link.digest).collect(),
+            incarnations: std::iter::once(self.reserved)
+                .chain(guests.filter_map(|it| it.incarnation))
+                .collect(),
+        }
+    }
+
     /// As what a display is to be let in, if what it shows is good now.
     pub(super) fn judge(&self, shown: &Credentials<C>, now: Time) -> Option<Verdict> {
         let opens = shown.key.and_then(|key| Some((key, self.entry_by(key, now)?)));

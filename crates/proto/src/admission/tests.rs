@@ -280,3 +280,73 @@ fn who_waits_with_a_link_that_is_revoked_is_refused() {
     hello(1).into_iter().for_each(|arrival| session.receive(now, arrival));
     assert!(look(&mut admission, visit.number, now).is_none());
 }
+
+#[test]
+fn a_page_on_a_byte_stream_comes_by_a_link_and_by_nothing_else() {
+    let config = Config { digest: Some(digest), capabilities: Capabilities::VIEW, ..Config::new(Side::App) };
+    let (mut admission, now) = (Candidates::new(config, secret(255)), Time::ZERO);
+    let page = |shown, incarnation, role| {
+        let says = if role == Role::View { Capabilities::VIEW } else { Capabilities::NONE };
+        hello_of_a_page(shown, incarnation, says)
+    };
+    let come = |admission: &mut Candidates, said| {
+        enter(admission, (Lane::Page, IpAddr::from([192, 0, 2, 1]).into()), 77, said, now).part()
+    };
+    assert_eq!(come(&mut admission, page(1, 10, Role::Active)), None, "without links there is no way in");
+    let mut link = |role, byte| {
+        admission.secrets_mut().link(role, digest(&secret(byte)), (LATER, 8), now).expect("a place")
+    };
+    let (view, _) = (link(Role::View, 1), link(Role::Active, 2));
+    admission.secrets_mut().print(Role::Active, secret(3), LATER);
+    admission.secrets_mut().invite(Role::Active, secret(4), DESK, now);
+    for (shown, role, why) in [
+        (9, Role::View, "a secret that nobody has"),
+        (3, Role::Active, "a ticket's"),
+        (3, Role::View, "a ticket's, for less"),
+        (4, Role::Active, "that of a display that was met"),
+        (1, Role::Active, "that of a link for viewing, for more"),
+    ] {
+        assert_eq!(come(&mut admission, page(shown, 10, role)), None, "{why}");
+    }
+    assert_eq!(come(&mut admission, page(1, 11, Role::View)), Some(Role::View));
+    assert_eq!(come(&mut admission, page(2, 12, Role::Active)), Some(Role::Active));
+    assert_eq!(come(&mut admission, page(12, 12, Role::Active)), Some(Role::Active), "it comes again");
+    assert_eq!(
+        add(&mut admission, DESK, hello_as(4, 13), now),
+        Some(Role::Active),
+        "a display comes as before"
+    );
+    assert_eq!(
+        come(&mut admission, page(13, 13, Role::Active)),
+        None,
+        "what lets that come again is no link"
+    );
+    let revoked = admission.secrets_mut().revoke_links(Some(view), now);
+    assert!(revoked.any);
+    for (shown, incarnation) in [(1, 14), (11, 11)] {
+        assert_eq!(come(&mut admission, page(shown, incarnation, Role::View)), None, "it was taken back");
+    }
+}
+
+#[test]
+fn a_page_on_a_byte_stream_has_a_place_of_its_own_for_a_while() {
+    let (mut admission, now) = (admission(), Time::ZERO);
+    for from in 0..MAX_PAGES as u8 {
+        let place = (Lane::Page, IpAddr::from([192, 0, 2, from]).into());
+        assert!(enter(&mut admission, place, from, Vec::new(), now).lost.is_none());
+    }
+    assert!(connect(&mut admission, 0, 99, Vec::new(), now).lost.is_none(), "strangers have others");
+    let place = (Lane::Page, IpAddr::from([192, 0, 2, 1]).into());
+    let lost = enter(&mut admission, place, 100, Vec::new(), now).lost;
+    assert_eq!(lost.map(|mut lost| code(&mut lost)), Some(TOO_MUCH));
+    let pages = |admission: &Candidates| admission.lanes[Lane::Page as usize].iter().count();
+    assert_eq!(pages(&admission), MAX_PAGES);
+    for number in admission.numbers() {
+        assert!(look(&mut admission, number, now + PATIENCE).is_none());
+    }
+    assert_eq!(pages(&admission), MAX_PAGES, "longer than a stranger");
+    for number in admission.numbers() {
+        assert!(look(&mut admission, number, now + PAGE_PATIENCE).is_none());
+    }
+    assert_eq!(pages(&admission), 0);
+}

@@ -23,6 +23,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use wayferry_fec::{Block, Layout, LossPrior, Mode, Plan, Queue, RepairController, Report, encode};
 
+use self::budget::Budget;
 use self::copies::Copies;
 use self::insist::{Answer, Insistence};
 use self::jointly::Jointly;
@@ -52,6 +53,8 @@ pub(super) struct Protector {
     jointly: Jointly,
     /// Rows go into datagrams.
     in_datagrams: bool,
+    /// What they may take of the link for larger updates.
+    covering: Budget,
 }
 
 /// A row that waits for its time.
@@ -93,6 +96,7 @@ impl Protector {
             tail: Tail::default(),
             jointly: Jointly::default(),
             in_datagrams: false,
+            covering: Budget::default(),
         }
     }
 

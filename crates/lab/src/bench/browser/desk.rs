@@ -2,6 +2,7 @@
 //!
 //! Invariant: processes and devices go with the value.
 
+use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -26,6 +27,17 @@ pub(super) struct Typed {
     pub(super) unseen: u32,
     /// How often the picture changed sooner than it could by a letter.
     pub(super) early: u32,
+    /// How much later than the worker that paints the page itself had each, in milliseconds, where that was looked at.
+    pub(super) later: Vec<f64>,
+}
+
+/// Who looks at what is painted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Eyes {
+    /// The thread that paints.
+    Painter,
+    /// The page itself, too.
+    Both,
 }
 
 /// See the module.
@@ -41,19 +53,20 @@ pub(super) struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    /// Starts all of it.
+    /// Starts all of it; the terminal runs this.
     pub(super) fn start(
         viewer: Viewer,
+        terminal: &str,
         [up, down]: [LinkConfig; 2],
         signals: &'a Signals,
     ) -> Result<Self, Error> {
         let beyond = Beyond::open(up, down, true).map_err(system("making a TUN device (/dev/net/tun)"))?;
         let dir = RuntimeDir::private()?;
         let (address, processes, session) = match viewer {
-            Viewer::Wayferry => share(&dir, &beyond)?,
-            Viewer::NoVnc => vnc(&dir, &beyond, signals)?,
+            Viewer::Wayferry => share(&dir, &beyond, terminal)?,
+            Viewer::NoVnc => vnc(&dir, &beyond, signals, terminal)?,
         };
-        let chromium = Chromium::open(dir.path(), &address, include_str!("watch.js"))?;
+        let chromium = Chromium::open(dir.path(), &address, scripts(viewer))?;
         Ok(Self { signals, viewer, chromium, _processes: processes, _session: session, beyond, _dir: dir })
     }
 
@@ -79,7 +92,10 @@ impl<'a> Desk<'a> {
         while now() < until {
             // While a page is loaded its predecessor may still answer, or fail to.
             match self.chromium.evaluate(expression) {
-                Ok(Value::Null | Value::Bool(false)) | Err(_) => rig::pass(self.signals, MOMENT)?,
+                Ok(Value::Null | Value::Bool(false)) | Err(_) => {
+                    self.signals.wait_readable(&[self.chromium.as_fd()], Some(MOMENT))?;
+                    self.chromium.listen()?;
+                }
                 Ok(value) => return Ok(value),
             }
         }
@@ -88,25 +104,58 @@ impl<'a> Desk<'a> {
     }
 
     /// Types so many letters; nothing can be answered sooner than `floor`.
-    pub(super) fn type_letters(&mut self, count: u32, floor: Duration) -> Result<Typed, Error> {
+    pub(super) fn type_letters(&mut self, count: u32, floor: Duration, eyes: Eyes) -> Result<Typed, Error> {
         let mut typed = Typed::default();
-        let ready = format!("ready({})", floor.as_millis());
+        let ready = format!("ready({}, {})", floor.as_millis(), eyes == Eyes::Both);
         for (at, letter) in LETTERS.chars().cycle().take(count as usize).enumerate() {
             self.chromium.evaluate(&ready)?;
             self.chromium.press(letter)?;
-            let answer = self.chromium.evaluate("answer")?;
-            match answer["late"].as_f64() {
+            let answers = self.chromium.evaluate("answer")?;
+            let late = |at: usize| answers[at]["late"].as_f64();
+            match late(0) {
                 Some(late) => typed.late.push(late),
                 None => {
                     self.still_shown()?;
                     typed.unseen += 1;
                 }
             }
-            typed.early += answer["early"].as_f64().unwrap_or_default() as u32;
+            typed.later.extend(late(1).zip(late(0)).map(|(page, painter)| page - painter));
+            typed.early += answers[0]["early"].as_f64().unwrap_or_default() as u32;
             // No multiple of a frame, and never the same.
             rig::pass(self.signals, Duration::from_millis(20 + (at as u64 * 37) % 67))?;
         }
         Ok(typed)
+    }
+
+    /// Presses a key, of which nothing is measured.
+    pub(super) fn press(&mut self, letter: char) -> Result<(), Error> {
+        self.chromium.press(letter)
+    }
+
+    /// The value of an expression of JavaScript in the page, once it has one.
+    pub(super) fn evaluate(&mut self, expression: &str) -> Result<Value, Error> {
+        self.chromium.evaluate(expression)
+    }
+
+    /// When frames with other pixels were painted in so long a time, in milliseconds.
+    pub(super) fn frames(&mut self, time: Duration) -> Result<Vec<f64>, Error> {
+        let frames = self.chromium.evaluate(&format!("frames({})", time.as_millis()))?;
+        Ok(frames.as_array().into_iter().flatten().filter_map(Value::as_f64).collect())
+    }
+
+    /// Whether a worker that paints is to look at what it has painted.
+    pub(super) fn look(&mut self, whether: bool) -> Result<(), Error> {
+        self.chromium.evaluate(&format!("look({whether})")).map(drop)
+    }
+
+    /// The browser's processes that have pages.
+    pub(super) fn renderers(&mut self) -> Result<Vec<u64>, Error> {
+        self.chromium.renderers()
+    }
+
+    /// Lets time pass.
+    pub(super) fn pass(&self, time: Duration) -> Result<(), Error> {
+        rig::pass(self.signals, time)
     }
 
     /// Refuses a page of ours that says itself that it is over.
@@ -115,6 +164,11 @@ impl<'a> Desk<'a> {
             Some("shown") | None => Ok(()),
             Some(_) => Err(lost(&format!("the page shows {}", self.chromium.evaluate(TEXT)?))),
         }
+    }
+
+    /// Whether a worker paints the page, and not the page itself.
+    pub(super) fn has_painter(&self) -> bool {
+        self.viewer == Viewer::Wayferry
     }
 
     /// What the browser calls itself.
@@ -129,6 +183,17 @@ impl<'a> Desk<'a> {
     }
 }
 
+/// What runs in a page before its own script, and in its workers.
+fn scripts(viewer: Viewer) -> [String; 2] {
+    let page = [
+        &format!("const BY_WORKER = {};", viewer == Viewer::Wayferry),
+        include_str!("look.js"),
+        include_str!("watch.js"),
+    ];
+    let worker = [include_str!("look.js"), include_str!("painted.js")];
+    [&page[..], &worker].map(|parts| format!("(() => {{\n{}\n}})();", parts.concat()))
+}
+
 fn lost(what: &str) -> Error {
     SessionError::Lost(what.to_owned()).into()
 }
@@ -136,11 +201,11 @@ fn lost(what: &str) -> Error {
 type Started = (String, Vec<Process>, Option<Session>);
 
 /// Wayferry's host beyond, and what serves its page here.
-fn share(dir: &RuntimeDir, beyond: &Beyond) -> Result<Started, Error> {
+fn share(dir: &RuntimeDir, beyond: &Beyond, terminal: &str) -> Result<Started, Error> {
     let address = format!("{}:{PORT}", Beyond::ADDRESS);
-    let terminal = "exec foot --override=font=monospace:size=10 sh -c 'stty -icanon; exec cat > /dev/null'";
-    let words =
-        ["--audio", "off", "--name", "bench", "host", "--listen", &address, "--", "sh", "-c", terminal];
+    let session = ["--audio", "off", "--name", "bench", "host", "--listen", &address, "--"];
+    let foot = ["foot", "--override=font=monospace:size=10", "sh", "-c", terminal];
+    let words = [&session[..], &foot].concat();
     let mut command = wayferry(dir, &words);
     command.stdout(Stdio::piped());
     let started = beyond.run(move || command.spawn()).and_then(|child| child);
@@ -160,7 +225,7 @@ fn share(dir: &RuntimeDir, beyond: &Beyond) -> Result<Started, Error> {
 }
 
 /// A VNC server beyond with a terminal, and noVNC before it.
-fn vnc(dir: &RuntimeDir, beyond: &Beyond, signals: &Signals) -> Result<Started, Error> {
+fn vnc(dir: &RuntimeDir, beyond: &Beyond, signals: &Signals, terminal: &str) -> Result<Started, Error> {
     let start = |program: &str, words: &[&str]| -> Result<Process, Error> {
         let mut command = Command::new(program);
         command.args(words).env("DISPLAY", DISPLAY).env("HOME", dir.path());
@@ -187,7 +252,7 @@ fn vnc(dir: &RuntimeDir, beyond: &Beyond, signals: &Signals) -> Result<Started, 
     let bridge = start("websockify", &["--web", "/usr/share/novnc", &from, &to])?;
     // Until its socket is there.
     rig::pass(signals, SETTLE)?;
-    let terminal = start("xterm", &["-geometry", "100x30+0+0", "-e", "stty -icanon; exec cat > /dev/null"])?;
+    let terminal = start("xterm", &["-geometry", "100x30+0+0", "-e", "sh", "-c", terminal])?;
     rig::pass(signals, SETTLE)?;
     let page = format!("http://{address}:{PORT}/vnc_lite.html?path=websockify");
     Ok((page, vec![terminal, bridge, server], None))

@@ -1,21 +1,25 @@
 //! `wayferry bench browser`: typing into a terminal that a page in Chromium shows, over links that lose packets, and
-//! the same in a page of noVNC before a VNC server.
+//! scrolling in it, and the same in a page of noVNC before a VNC server; and decoding in the page alone.
 //!
 //! The host and its programs are processes in a network of their own, the browser is one here, and what passes between
 //! the networks is TCP and UDP of the kernel. The page itself says when the pixels of its canvas changed after a key
-//! (`watch.js`). Invariant: one key is on its way at a time.
+//! (`watch.js`), or its worker does if that paints it (`painted.js`). Invariant: one key is on its way at a time.
 
 mod chromium;
+mod decode;
 mod desk;
 mod row;
+mod scroll;
 
 use std::time::Duration;
 
 use wayferry_host::edge::signals::Signals;
 use wayferry_stage::{LinkConfig, Loss};
 
-use self::desk::{Desk, Typed};
-use self::row::Row;
+use self::decode::{Decoded, Kind};
+use self::desk::{Desk, Eyes, Typed};
+use self::row::{Row, Target};
+use self::scroll::Scrolled;
 use super::{document, write_text};
 use crate::error::Error;
 use crate::flags::BenchFlags;
@@ -27,17 +31,75 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<u8, Error> {
         return Ok(code);
     }
     let signals = Signals::new()?;
-    let is_wanted =
-        |viewer: &Viewer| flags.only.as_ref().is_none_or(|only| viewer.name().contains(only.as_str()));
-    let viewers = [Viewer::Wayferry, Viewer::NoVnc].map(|viewer| is_wanted(&viewer).then_some(viewer));
-    let (keys, openings) = if flags.quick { (20, 1) } else { (KEYS, OPENINGS) };
     let mut rows = Vec::new();
-    for (percent, most) in LOSSES {
+    let mut tell = |browser: &str, told: Vec<Row>| {
+        for row in told {
+            row.lines().for_each(|line| println!("{line}"));
+            rows.push(row.json(browser));
+        }
+    };
+    let bench = Bench { viewers: viewers(flags), signals: &signals, quick: flags.quick };
+    if is_wanted(flags, "keys") {
+        for (percent, most) in LOSSES {
+            let seen = bench.keys(percent)?;
+            tell(&browser(seen.each_ref().map(|seen| &seen.browser)), told(percent, most, seen));
+        }
+    }
+    if is_wanted(flags, "scroll") {
+        for (percent, _) in LOSSES.into_iter().take(SCROLLED) {
+            let (name, scrolled) = bench.scroll(percent)?;
+            tell(&name, scroll::told(percent, scrolled));
+        }
+    }
+    if is_wanted(flags, "decode") && bench.viewers[0].is_some() {
+        for kind in [Kind::Text, Kind::Photograph] {
+            let (name, decoded) = bench.decode(kind)?;
+            tell(&name, decode::told(kind, decoded));
+        }
+    }
+    if let Some(path) = &flags.json {
+        write_text(path, &format!("{:#}\n", document(&rows)))?;
+    }
+    Ok(0)
+}
+
+/// Whether a part is to be measured: `--only` names a part, or a page.
+fn is_wanted(flags: &BenchFlags, part: &str) -> bool {
+    let is_part = |only: &str| PARTS.iter().any(|part| part.contains(only));
+    flags.only.as_deref().is_none_or(|only| !is_part(only) || part.contains(only))
+}
+
+/// The pages that are to be measured.
+fn viewers(flags: &BenchFlags) -> [Option<Viewer>; 2] {
+    let all = [Viewer::Wayferry, Viewer::NoVnc];
+    let is_page = |only: &str| all.iter().any(|viewer| viewer.name().contains(only));
+    let is_wanted = |viewer: Viewer| {
+        flags.only.as_deref().is_none_or(|only| !is_page(only) || viewer.name().contains(only))
+    };
+    all.map(|viewer| is_wanted(viewer).then_some(viewer))
+}
+
+/// What the browser called itself in those that were measured.
+fn browser(names: [&String; 2]) -> String {
+    names.into_iter().find(|name| !name.is_empty()).cloned().unwrap_or_default()
+}
+
+/// What all measurements have in common.
+struct Bench<'a> {
+    viewers: [Option<Viewer>; 2],
+    signals: &'a Signals,
+    quick: bool,
+}
+
+impl Bench<'_> {
+    /// Opens each page and types into it, over a link that loses so much.
+    fn keys(&self, percent: f64) -> Result<[Seen; 2], Error> {
+        let (keys, openings) = if self.quick { (20, 1) } else { (KEYS, OPENINGS) };
         let mut seen = [Seen::default(), Seen::default()];
         for opening in 0..openings {
-            for (seen, viewer) in seen.iter_mut().zip(viewers) {
+            for (seen, viewer) in seen.iter_mut().zip(self.viewers) {
                 let Some(viewer) = viewer else { continue };
-                let mut desk = Desk::start(viewer, links(percent, opening), &signals)?;
+                let mut desk = Desk::start(viewer, SILENT, links(percent, opening), self.signals)?;
                 seen.first.push(desk.first_picture()?);
                 if opening == 0 {
                     seen.type_letters(&mut desk, keys)?;
@@ -45,17 +107,32 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<u8, Error> {
                 desk.browser()?.clone_into(&mut seen.browser);
             }
         }
-        let [ours, peer] = seen;
-        let browser = if ours.browser.is_empty() { &peer.browser } else { &ours.browser }.clone();
-        for row in told(percent, most, ours, peer) {
-            row.lines().for_each(|line| println!("{line}"));
-            rows.push(row.json(&browser));
+        Ok(seen)
+    }
+
+    /// Decodes pictures in our page; tells the browser's name, too.
+    fn decode(&self, kind: Kind) -> Result<(String, Decoded), Error> {
+        let mut desk = Desk::start(Viewer::Wayferry, SILENT, links(0.0, 0), self.signals)?;
+        desk.first_picture()?;
+        desk.settle()?;
+        let decoded = decode::measure(&mut desk, kind, if self.quick { 3 } else { PICTURES })?;
+        Ok((desk.browser()?, decoded))
+    }
+
+    /// Scrolls in each page, over a link that loses so much; tells the browser's name, too.
+    fn scroll(&self, percent: f64) -> Result<(String, [Scrolled; 2]), Error> {
+        let time = if self.quick { SCROLL_QUICKLY } else { SCROLL };
+        let mut scrolled = [Scrolled::default(), Scrolled::default()];
+        let mut name = String::new();
+        for (scrolled, viewer) in scrolled.iter_mut().zip(self.viewers) {
+            let Some(viewer) = viewer else { continue };
+            let mut desk = Desk::start(viewer, SCROLLER, links(percent, 0), self.signals)?;
+            desk.first_picture()?;
+            *scrolled = scroll::measure(&mut desk, time)?;
+            desk.browser()?.clone_into(&mut name);
         }
+        Ok((name, scrolled))
     }
-    if let Some(path) = &flags.json {
-        write_text(path, &format!("{:#}\n", document(&rows)))?;
-    }
-    Ok(0)
 }
 
 /// What shows the terminal.
@@ -89,41 +166,47 @@ impl Seen {
     fn type_letters(&mut self, desk: &mut Desk<'_>, count: u32) -> Result<(), Error> {
         desk.settle()?;
         // Until controllers and repair know the link.
-        desk.type_letters(count / 4, FLOOR)?;
+        desk.type_letters(count / 4, FLOOR, Eyes::Painter)?;
         let before = desk.bytes();
-        self.typed = desk.type_letters(count, FLOOR)?;
+        self.typed = desk.type_letters(count, FLOOR, Eyes::Painter)?;
         self.bytes = vec![(desk.bytes() - before) as f64 / f64::from(count)];
+        if desk.has_painter() {
+            self.typed.later = desk.type_letters(count / 4, FLOOR, Eyes::Both)?.later;
+        }
         Ok(())
     }
 }
 
 /// What is told of a link that loses so much; at most `most` milliseconds are the goal for p99 of keys.
-fn told(loss_percent: f64, most: f64, ours: Seen, peer: Seen) -> Vec<Row> {
-    let rtt_ms = FLOOR.as_millis() as u32;
-    let row = |case, unit, ours, peer, target| Row {
-        case,
-        rtt_ms,
-        rate_mbps: (RATE / 1_000_000) as u32,
-        loss_percent,
-        ours,
-        peer,
-        unit,
-        target,
-    };
-    let soon = 1500.0 + 4.0 * f64::from(rtt_ms);
+fn told(loss_percent: f64, most: f64, [ours, peer]: [Seen; 2]) -> Vec<Row> {
+    let soon = 1500.0 + 4.0 * FLOOR.as_millis() as f64;
     let count = |seen: &Seen, number: fn(&Typed) -> u32| {
         if seen.bytes.is_empty() { vec![] } else { vec![f64::from(number(&seen.typed))] }
     };
-    let counted = |number| (count(&ours, number), count(&peer, number));
-    let (our_unseen, peer_unseen) = counted(|typed| typed.unseen);
-    let (our_early, peer_early) = counted(|typed| typed.early);
+    let counted = |number| [count(&ours, number), count(&peer, number)];
+    let (unseen, early) = (counted(|typed| typed.unseen), counted(|typed| typed.early));
+    let at_most = |part, most| Some(Target::AtMost(part, most));
+    let row = |case, unit, figures, target| row(case, unit, loss_percent, figures, target);
     vec![
-        row("key-to-pixel", "ms", ours.typed.late, peer.typed.late, Some((0.99, most))),
-        row("keys-unseen", "keys", our_unseen, peer_unseen, Some((1.0, 0.0))),
-        row("changes-early", "", our_early, peer_early, None),
-        row("bytes-per-key", "B", ours.bytes, peer.bytes, None),
-        row("page-load", "ms", ours.first, peer.first, Some((0.5, soon))),
+        row("key-to-pixel", "ms", [ours.typed.late, peer.typed.late], at_most(0.99, most)),
+        row("page-later", "ms", [ours.typed.later, vec![]], None),
+        row("keys-unseen", "keys", unseen, at_most(1.0, 0.0)),
+        row("changes-early", "", early, None),
+        row("bytes-per-key", "B", [ours.bytes, peer.bytes], None),
+        row("page-load", "ms", [ours.first, peer.first], at_most(0.5, soon)),
     ]
+}
+
+/// What was measured of both pages over such a link.
+fn row(
+    case: &'static str,
+    unit: &'static str,
+    loss_percent: f64,
+    [ours, peer]: [Vec<f64>; 2],
+    target: Option<Target>,
+) -> Row {
+    let (rtt_ms, rate_mbps) = (FLOOR.as_millis() as u32, (RATE / 1_000_000) as u32);
+    Row { case, rtt_ms, rate_mbps, loss_percent, ours, peer, unit, target }
 }
 
 fn links(percent: f64, opening: u64) -> [LinkConfig; 2] {
@@ -140,6 +223,28 @@ fn links(percent: f64, opening: u64) -> [LinkConfig; 2] {
 
 /// Packets lost each way, per cent, and the 99th percentile that is aimed at, in milliseconds.
 const LOSSES: [(f64, f64); 3] = [(0.0, 112.0), (1.0, 125.0), (3.0, 130.0)];
+
+/// How many of them are scrolled over, and for how long each time.
+const SCROLLED: usize = 2;
+const SCROLL: Duration = Duration::from_secs(10);
+const SCROLL_QUICKLY: Duration = Duration::from_secs(3);
+
+/// What `--only` may name beside pages.
+const PARTS: [&str; 3] = ["keys", "scroll", "decode"];
+
+/// Pictures of a kind that are decoded.
+const PICTURES: usize = 10;
+
+/// A terminal that shows what is typed.
+const SILENT: &str = "stty -icanon; exec cat > /dev/null";
+/// One that waits for a key, and then writes 125 lines of words a second: two for a frame.
+const SCROLLER: &str = r#"stty -icanon -echo; head -c 1 > /dev/null; exec perl -e '$| = 1; srand 1;
+    @words = map { join "", map { chr 97 + rand 26 } 0 .. 1 + rand 8 } 0 .. 999;
+    for (;;) {
+        print join(" ", map { $words[rand @words] } 0 .. 13), "
+";
+        select undef, undef, undef, 0.008;
+    }'"#;
 
 /// Keys over each link, and how often each page is opened there.
 const KEYS: u32 = 160;

@@ -14,16 +14,39 @@ pub(super) struct Row {
     pub(super) ours: Vec<f64>,
     pub(super) peer: Vec<f64>,
     pub(super) unit: &'static str,
-    /// Which share of ours should not be above what.
-    pub(super) target: Option<(f64, f64)>,
+    pub(super) target: Option<Target>,
+}
+
+/// What is asked of ours.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Target {
+    /// Of all values that share is not above this.
+    AtMost(f64, f64),
+    /// The median is not below this.
+    AtLeast(f64),
+}
+
+impl Target {
+    fn value(self) -> f64 {
+        match self {
+            Self::AtMost(_, value) | Self::AtLeast(value) => value,
+        }
+    }
+
+    fn is_met(self, values: &[f64]) -> bool {
+        match self {
+            Self::AtMost(part, most) => share(values, part) <= most,
+            Self::AtLeast(least) => share(values, 0.5) >= least,
+        }
+    }
 }
 
 impl Row {
     /// For people, a line each; what was not measured has none.
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
         let met = match (self.target, self.is_met()) {
-            (Some((_, most)), Some(true)) => format!("meets {most}"),
-            (Some((_, most)), Some(false)) => format!("MISSES {most}"),
+            (Some(target), Some(true)) => format!("meets {}", target.value()),
+            (Some(target), Some(false)) => format!("MISSES {}", target.value()),
             _ => String::new(),
         };
         let pages = [("Wayferry", &self.ours, met), (PEER, &self.peer, String::new())];
@@ -47,15 +70,15 @@ impl Row {
         row["rate_mbps"] = json!(self.rate_mbps);
         row["loss_percent"] = json!(self.loss_percent);
         row["unit"] = json!(self.unit);
-        row["target"] = json!(self.target.map(|(_, most)| most));
+        row["target"] = json!(self.target.map(Target::value));
         row["met"] = json!(self.is_met());
         row["peer"] = if self.peer.is_empty() { Value::Null } else { peer };
         row
     }
 
     fn is_met(&self) -> Option<bool> {
-        let (part, most) = self.target.filter(|_| !self.ours.is_empty())?;
-        Some(share(&self.ours, part) <= most)
+        let target = self.target.filter(|_| !self.ours.is_empty())?;
+        Some(target.is_met(&self.ours))
     }
 }
 
@@ -74,7 +97,7 @@ mod tests {
     fn row(ours: &[f64], peer: &[f64]) -> Row {
         let (ours, peer) = (ours.to_vec(), peer.to_vec());
         let (rtt_ms, rate_mbps, loss_percent) = (100, 20, 1.0);
-        let (case, unit, target) = ("key-to-pixel", "ms", Some((0.5, 2.0)));
+        let (case, unit, target) = ("key-to-pixel", "ms", Some(Target::AtMost(0.5, 2.0)));
         Row { case, rtt_ms, rate_mbps, loss_percent, ours, peer, unit, target }
     }
 
@@ -100,5 +123,7 @@ mod tests {
     #[test]
     fn a_target_is_of_ours() {
         assert!(row(&[3.0], &[1.0]).lines().next().is_some_and(|line| line.ends_with("MISSES 2")));
+        let least = |ours| Row { target: Some(Target::AtLeast(50.0)), ..row(&[ours], &[60.0]) }.is_met();
+        assert_eq!([least(49.0), least(50.0)], [Some(false), Some(true)]);
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of a site in TLS, as browsers elsewhere meet it.
 
+use std::io::{Read, Write};
 use std::net::SocketAddr;
 
 use rustls::crypto::ring as provider;
@@ -13,13 +14,18 @@ use super::*;
 use crate::identity::Identity;
 
 /// A site for guests, and what trusts it.
-struct Guests {
+pub(super) struct Guests {
     server: Server,
-    port: u16,
+    pub(super) port: u16,
     roots: RootCertStore,
 }
 
 fn guests() -> Guests {
+    guests_of(site)
+}
+
+/// The same of this site, which is told its origin.
+pub(super) fn guests_of(site: impl FnOnce(&str) -> Arc<Site>) -> Guests {
     let (listeners, port) = bind_everywhere(0).expect("a port");
     let (tls, roots) = tls();
     let site = site(&format!("https://page.test:{port}"));
@@ -41,8 +47,8 @@ impl Guests {
         TcpStream::connect(("127.0.0.1", self.port)).expect("it listens")
     }
 
-    /// What is answered to a browser with this TLS.
-    fn fetch(&self, alpn: &[&[u8]]) -> io::Result<(String, Vec<u8>)> {
+    /// A browser with this TLS.
+    pub(super) fn browser(&self, alpn: &[&[u8]]) -> StreamOwned<ClientConnection, TcpStream> {
         let mut config = ClientConfig::builder_with_provider(Arc::new(provider::default_provider()))
             .with_protocol_versions(&[&rustls::version::TLS13])
             .expect("a version")
@@ -51,7 +57,12 @@ impl Guests {
         config.alpn_protocols = alpn.iter().map(|it| it.to_vec()).collect();
         let name = ServerName::try_from("page.test").expect("a name");
         let inside = ClientConnection::new(Arc::new(config), name).expect("TLS");
-        let mut stream = StreamOwned::new(inside, self.connect());
+        StreamOwned::new(inside, self.connect())
+    }
+
+    /// What is answered to such a browser.
+    fn fetch(&self, alpn: &[&[u8]]) -> io::Result<(String, Vec<u8>)> {
+        let mut stream = self.browser(alpn);
         let request = format!("GET / HTTP/1.1\r\nHost: page.test:{}\r\n\r\n", self.port);
         stream.write_all(request.as_bytes())?;
         let mut answer = Vec::new();
@@ -144,7 +155,10 @@ fn a_handshake_has_the_time_of_a_request() {
     let (stream, _) = listeners[0].accept().expect("it was called");
     slow.write_all(&[0x16, 3, 1, 2, 0, 1]).expect("room");
     let over = Timed { stream, until: Instant::now() };
-    let ended = serve_inside(&tls().0, over, &site("https://page.test")).map_err(|error| error.kind());
+    let (connections, is_over) = Default::default();
+    let shared = Shared { site: site("https://page.test"), tls: None, connections, is_over };
+    let inside = tls().0.accept(over).expect("TLS");
+    let ended = serve_on(inside, 0, &shared).map_err(|error| error.kind());
     assert_eq!(ended, Err(io::ErrorKind::TimedOut));
     assert_eq!(slow.read(&mut [0; 64]).unwrap_or(0), 0, "nothing was said to it");
 }

@@ -42,7 +42,9 @@ impl Protector {
             What::Events | What::Messages => {
                 self.cover(now, source, total, row);
             }
-            What::Update { worth, .. } if total.div_ceil(row) > most_rows(worth) => {
+            What::Update { worth, .. }
+                if total.div_ceil(row) > most_rows(worth) && !self.affords(now, total, row) =>
+            {
                 if self.insists(now) {
                     self.probe_end(now, source, total);
                 }
@@ -57,12 +59,22 @@ impl Protector {
         }
     }
 
+    /// Whether a larger update is covered all the same: the link loses, and has room for so much more. In what scrolls
+    /// each picture builds on the one before, so one that is stuck holds up all that follow.
+    fn affords(&mut self, now: Time, total: usize, row: usize) -> bool {
+        let rate = self.link.rate.unwrap_or_default() / COVER_SHARE;
+        total.div_ceil(row) <= MAX_COVERED_ROWS
+            && self.insists(now)
+            && self.repairs(now)
+            && self.covering.take(now, rate, total)
+    }
+
     /// Sends as many rows as a block has, if the link loses. Gives the first row that is not sent.
     fn cover(&mut self, now: Time, source: &Source<'_>, total: usize, row: usize) -> u8 {
         let Ok(layout) = Layout::new(total, even(total, row)) else { return 0 };
         let planned = self.plan(now, layout.rows(), layout.row()).map_or(0, |plan| plan.rows);
         // Fewer rows than it has are of no use, and as many are too much for a queue.
-        let in_vain = layout.rows() > MAX_ANSWER_ROWS || (layout.rows() > 1 && !self.insists(now));
+        let in_vain = layout.rows() > MAX_COVERED_ROWS || (layout.rows() > 1 && !self.insists(now));
         if planned == 0 || in_vain {
             return 0;
         }
@@ -99,8 +111,14 @@ fn most_rows(worth: Worth) -> usize {
     }
 }
 
-/// Most rows of an update that answers nothing; as many bytes of rows as it has are too much for what is larger.
+/// Most rows of an update that answers nothing, whatever the link's rate is.
 const MAX_PLAIN_ROWS: usize = 4;
+
+/// Most rows of an update that is covered where there is room for it: a page has room for as many datagrams of five.
+const MAX_COVERED_ROWS: usize = 48;
+
+/// What covers larger updates takes at most so small a part of the link's rate.
+const COVER_SHARE: u64 = 3;
 
 /// Where losses are frequent, blocks of so many rows and more have one to spare: they may lack one of their rows, too.
 const LONG_BLOCK: usize = 2;

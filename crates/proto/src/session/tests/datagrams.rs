@@ -120,6 +120,29 @@ fn an_update_of_which_nothing_came_is_rebuilt_and_its_stream_stopped() {
     assert_eq!((sides.heard(), sides.page.session.incoming.buffered()), ((vec![], vec![]), 0));
 }
 
+/// How many of updates of so many bytes, one after the other, come by datagrams alone.
+fn covered(rate: Option<u64>, bytes: usize, updates: u64) -> u64 {
+    let mut sides = Sides::new();
+    let whole = (1..=updates).filter(|seq| {
+        sides.app.session.set_link(sides.now, &LinkState { rate, ..lossy() });
+        sides.app.session.send_update(update(1, *seq), chunks(*seq, &[bytes])).unwrap();
+        let datagrams = sides.left().datagrams;
+        sides.tell(&datagrams);
+        sides.heard().0.len() == 1
+    });
+    whole.count() as u64
+}
+
+#[test]
+fn regression_each_loss_in_what_scrolls_held_up_all_that_built_on_it() {
+    assert_eq!(covered(Some(10_000_000), 30_000, 40), 40);
+    assert_eq!(covered(None, 30_000, 40), 0, "how much room there is is not known");
+    assert_eq!(covered(Some(100_000_000), 60_000, 1), 0, "more rows than a page has room for");
+    // 20 updates a second, of 10 kB each, where a third of the link is half of that.
+    let some = covered(Some(300_000), 10_000, 40);
+    assert!((20..=32).contains(&some), "{some} of 40");
+}
+
 #[test]
 fn rows_make_up_for_what_follows_on_a_loss() {
     for lost in 0..4 {

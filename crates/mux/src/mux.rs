@@ -14,12 +14,13 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use wayferry_proto::{Arrival, Priority, StreamId, Transmit};
 
-use super::frame::{Decoder, Frame, MuxError, PAYLOAD_MAX, PREAMBLE, put_data_head, put_frame};
-use super::window::Window;
-use crate::carrier::{Backlog, is_content};
+use crate::backlog::{Backlog, is_content};
+use crate::frame::{Decoder, Frame, MuxError, PAYLOAD_MAX, PREAMBLE, put_data_head, put_frame};
+use crate::window::Window;
 
 /// Both directions of one byte stream.
-pub(crate) struct Mux {
+#[derive(Debug)]
+pub struct Mux {
     sender: Sender,
     decoder: Decoder,
     incoming: HashMap<u64, Incoming>,
@@ -29,7 +30,7 @@ pub(crate) struct Mux {
 }
 
 /// A stream of the peer that has not ended.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Incoming {
     offset: u64,
     stopped: bool,
@@ -37,15 +38,27 @@ struct Incoming {
 
 /// What came out of the peer's bytes.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Output {
+pub enum Output {
     /// For the session.
     Arrival(Arrival),
     /// The peer's last frame.
-    Close { code: u32, reason: String },
+    Close {
+        /// See [`Transmit::Close`].
+        code: u32,
+        /// In words.
+        reason: String,
+    },
+}
+
+impl Default for Mux {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Mux {
-    pub(crate) fn new() -> Self {
+    /// Before anything was said.
+    pub fn new() -> Self {
         Self {
             sender: Sender { control: PREAMBLE.to_vec(), ..Sender::default() },
             decoder: Decoder::default(),
@@ -57,7 +70,7 @@ impl Mux {
     }
 
     /// Takes one transmit. What concerns a stream that has ended meanwhile is dropped.
-    pub(crate) fn transmit(&mut self, transmit: Transmit) {
+    pub fn transmit(&mut self, transmit: Transmit) {
         match transmit {
             Transmit::Open { stream, priority } => self.sender.open(stream, priority),
             Transmit::Data { stream, bytes, finish } => self.sender.data(stream, bytes, finish),
@@ -77,22 +90,26 @@ impl Mux {
     }
 
     /// The run loop has consumed `total` bytes of payload: tells the peer when that is news.
-    pub(crate) fn acknowledge(&mut self, total: u64) {
+    pub fn acknowledge(&mut self, total: u64) {
         self.sender.consumed = total + self.discarded;
     }
 
-    /// Appends what should be written next to `out`, at least [`PAYLOAD_MAX`] bytes of it if there are as many.
-    pub(crate) fn produce(&mut self, now: Duration, out: &mut Vec<u8>) {
+    /// Appends what should be written next to `out`, at least 16 KiB of it if there are as many; nothing where there is
+    /// nothing to say now.
+    pub fn produce(&mut self, now: Duration, out: &mut Vec<u8>) {
         self.sender.produce(now, out);
     }
 
     /// The first bytes of the peer are about to be read: what was sent may have waited for the link.
-    pub(crate) fn begin(&mut self, now: Duration) {
+    pub fn begin(&mut self, now: Duration) {
         self.sender.window.begin(now);
     }
 
-    /// Takes bytes from the peer. An error is final: nothing after it can be understood.
-    pub(crate) fn receive(
+    /// Takes bytes from the peer.
+    ///
+    /// # Errors
+    /// They break the rules. That is final: nothing after it can be understood.
+    pub fn receive(
         &mut self,
         now: Duration,
         bytes: &[u8],
@@ -128,26 +145,27 @@ impl Mux {
     }
 
     /// How often the peer has said what it consumed.
-    pub(crate) fn acks(&self) -> u64 {
+    pub fn acks(&self) -> u64 {
         self.acks
     }
 
     /// Whether the peer's bytes so far end between two frames.
-    pub(crate) fn is_between_frames(&self) -> bool {
+    pub fn is_between_frames(&self) -> bool {
         self.decoder.is_between_frames()
     }
 
     /// Bytes that were taken and are not produced yet.
-    pub(crate) fn backlog(&self) -> Backlog {
+    pub fn backlog(&self) -> Backlog {
         self.sender.backlog
     }
 
     /// Whether the close frame has been produced: nothing follows it.
-    pub(crate) fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.sender.closed
     }
 
-    pub(crate) fn window(&self) -> &Window {
+    /// What is on the way, and how fast that goes.
+    pub fn window(&self) -> &Window {
         &self.sender.window
     }
 
@@ -196,7 +214,7 @@ impl Mux {
 }
 
 /// The outgoing direction.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Sender {
     /// Encoded frames that go before any data.
     control: Vec<u8>,
@@ -216,6 +234,7 @@ struct Sender {
 }
 
 /// A stream of ours that has not ended.
+#[derive(Debug)]
 struct Outgoing {
     priority: Priority,
     opened: u64,
@@ -379,7 +398,7 @@ fn take(queue: &mut VecDeque<Bytes>, mut length: usize, out: &mut Vec<u8>) {
 }
 
 /// Streams of one side that have begun and not ended. More wait for one to end.
-pub(crate) const STREAMS_MAX: usize = 4096;
+const STREAMS_MAX: usize = 4096;
 
 #[cfg(test)]
 mod tests {

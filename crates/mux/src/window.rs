@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Sent, acknowledged, and what follows from them.
 #[derive(Debug, Default)]
-pub(crate) struct Window {
+pub struct Window {
     sent: u64,
     acked: u64,
     acked_at: Duration,
@@ -77,12 +77,12 @@ impl Window {
     }
 
     /// Payload sent and not acknowledged yet.
-    pub(crate) fn unacked(&self) -> u64 {
+    pub fn unacked(&self) -> u64 {
         self.sent - self.acked
     }
 
     /// The limit for [`Window::unacked`], in bytes.
-    pub(crate) fn size(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         let (Some(rtt), Some(rate)) = (self.min_rtt.value(), self.max_rate.value()) else {
             return WINDOW_MIN;
         };
@@ -91,12 +91,12 @@ impl Window {
     }
 
     /// Smoothed round trip, zero before the first acknowledgement.
-    pub(crate) fn rtt(&self) -> Duration {
+    pub fn rtt(&self) -> Duration {
         self.rtt.unwrap_or_default()
     }
 
     /// The best delivery rate of the last seconds, in bytes per second.
-    pub(crate) fn rate(&self) -> Option<u64> {
+    pub fn rate(&self) -> Option<u64> {
         self.max_rate.value()
     }
 }
@@ -130,10 +130,10 @@ impl<T: Copy> Best<T> {
 }
 
 /// Least payload on the way: what a fast local socket needs between two wake-ups of the peer.
-pub(crate) const WINDOW_MIN: u64 = 64 << 10;
+const WINDOW_MIN: u64 = 64 << 10;
 
 /// Most payload on the way: 1 Gbit/s at 134 ms.
-pub(crate) const WINDOW_MAX: u64 = 32 << 20;
+const WINDOW_MAX: u64 = 32 << 20;
 
 /// Points in flight that are remembered for samples; more frames on the way share the last ones.
 const FLIGHTS_MAX: usize = 4096;

@@ -1,0 +1,317 @@
+//! The bytes between a page's WebSocket and its session, both ways, on one thread.
+//!
+//! What they mean is not known here, and where messages begin and end means nothing. Who does not read is not read
+//! from: what waits for the session is at most two messages, and what waits for the browser at most one piece. A
+//! browser that says nothing, not even that it heard a ping, is given up. Invariant: when one end is over, what it has
+//! said before goes on to the other, and then that is over, too.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::SendFlags;
+use tungstenite::protocol::WebSocket;
+use tungstenite::{Error, Message};
+
+use super::socket::{MESSAGE_MAX, Road};
+use super::wire::Wire;
+
+/// See the module.
+pub(super) struct Relay<S> {
+    socket: WebSocket<S>,
+    road: UnixStream,
+    /// What the browser has said and the session has not taken.
+    waiting: Vec<u8>,
+    /// What was said to the browser has not left.
+    is_blocked: bool,
+    /// The browser may have said more although nothing comes: it waits inside of TLS.
+    more: bool,
+    next_ping: Instant,
+}
+
+/// Which end is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Over {
+    Browser,
+    Session,
+}
+
+/// What there is to do.
+struct Ready {
+    browser: bool,
+    session: bool,
+}
+
+impl<S: Wire> Relay<S> {
+    /// Between these.
+    pub(super) fn new(mut socket: WebSocket<S>, road: &Road) -> io::Result<Self> {
+        let road = UnixStream::from(road.socket.try_clone()?);
+        road.set_nonblocking(true)?;
+        let timed = socket.get_mut().timed_mut();
+        timed.stream.set_nonblocking(true)?;
+        timed.until = Instant::now() + SILENCE;
+        let next_ping = Instant::now() + PING_EVERY;
+        Ok(Self { socket, road, waiting: Vec::new(), is_blocked: false, more: true, next_ping })
+    }
+
+    /// Until one end is over.
+    pub(super) fn run(mut self) -> io::Result<()> {
+        let over = loop {
+            if let Some(over) = self.turn()? {
+                break over;
+            }
+        };
+        match over {
+            Over::Browser => self.tell_session(),
+            Over::Session => self.tell_browser(),
+        }
+    }
+
+    fn turn(&mut self) -> io::Result<Option<Over>> {
+        let ready = self.wait()?;
+        Ok(self.move_on(&ready).err())
+    }
+
+    fn move_on(&mut self, ready: &Ready) -> Result<(), Over> {
+        if ready.browser || self.more {
+            self.hear_browser()?;
+        }
+        self.pass_on()?;
+        if self.is_blocked {
+            self.say(None)?;
+        }
+        if ready.session && !self.is_blocked {
+            self.hear_session()?.map_or(Ok(()), |bytes| self.say(Some(Message::Binary(bytes))))?;
+        }
+        if Instant::now() >= self.next_ping && !self.is_blocked {
+            self.next_ping = Instant::now() + PING_EVERY;
+            self.say(Some(Message::Ping(Bytes::new())))?;
+        }
+        Ok(())
+    }
+
+    fn has_room(&self) -> bool {
+        self.waiting.len() < MESSAGE_MAX
+    }
+
+    /// Waits until there is something to do.
+    fn wait(&self) -> io::Result<Ready> {
+        let timed = self.socket.get_ref().timed();
+        let mut patience = timed.left()?;
+        if !self.is_blocked {
+            patience = patience.min(self.next_ping.saturating_duration_since(Instant::now()));
+        }
+        if self.more && self.has_room() {
+            patience = Duration::ZERO;
+        }
+        let flag = |wanted: bool, flag: PollFlags| if wanted { flag } else { PollFlags::empty() };
+        let browser = flag(self.has_room(), PollFlags::IN) | flag(self.is_blocked, PollFlags::OUT);
+        let session = flag(!self.is_blocked, PollFlags::IN) | flag(!self.waiting.is_empty(), PollFlags::OUT);
+        let wanted = [(timed.stream.as_fd(), browser), (self.road.as_fd(), session)];
+        // One of which nothing is wanted would be told to be over without end.
+        let asked = wanted.iter().enumerate().filter(|(_, (_, flags))| !flags.is_empty());
+        let (at, mut fds): (Vec<_>, Vec<_>) =
+            asked.map(|(at, (fd, flags))| (at, PollFd::from_borrowed_fd(*fd, *flags))).unzip();
+        let timeout = Timespec::try_from(patience).map_err(io::Error::other)?;
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let is_ready =
+            |which| at.iter().zip(&fds).any(|(at, fd): (&usize, _)| *at == which && !fd.revents().is_empty());
+        Ok(Ready { browser: is_ready(0), session: is_ready(1) })
+    }
+
+    /// Takes what the browser says while there is room.
+    fn hear_browser(&mut self) -> Result<(), Over> {
+        while self.has_room() {
+            let heard = match self.socket.read() {
+                Ok(Message::Binary(bytes)) => bytes,
+                Ok(Message::Ping(_) | Message::Pong(_)) => Bytes::new(),
+                Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.more = false;
+                    return Ok(());
+                }
+                // Nothing else is said here.
+                _ => return Err(Over::Browser),
+            };
+            self.waiting.extend_from_slice(&heard);
+            self.socket.get_mut().timed_mut().until = Instant::now() + SILENCE;
+        }
+        self.more = true;
+        Ok(())
+    }
+
+    /// Gives the session what waits for it.
+    fn pass_on(&mut self) -> Result<(), Over> {
+        while !self.waiting.is_empty() {
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            match rustix::net::send(&self.road, &self.waiting, flags) {
+                Ok(count) => drop(self.waiting.drain(..count)),
+                Err(rustix::io::Errno::AGAIN) => return Ok(()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return Err(Over::Session),
+            }
+        }
+        Ok(())
+    }
+
+    /// What the session says, if anything.
+    fn hear_session(&self) -> Result<Option<Bytes>, Over> {
+        let mut piece = vec![0; PIECE];
+        match rustix::io::read(&self.road, &mut piece) {
+            Ok(0) => Err(Over::Session),
+            Ok(count) => {
+                piece.truncate(count);
+                Ok(Some(piece.into()))
+            }
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(None),
+            Err(_) => Err(Over::Session),
+        }
+    }
+
+    /// Says this to the browser, behind what waits for it.
+    fn say(&mut self, message: Option<Message>) -> Result<(), Over> {
+        let said = message.map_or(Ok(()), |message| self.socket.write(message));
+        match said.and_then(|()| self.socket.flush()) {
+            Ok(()) => self.is_blocked = false,
+            Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => self.is_blocked = true,
+            Err(_) => return Err(Over::Browser),
+        }
+        Ok(())
+    }
+
+    /// The browser is over: a last word of its page may be under way.
+    fn tell_session(mut self) -> io::Result<()> {
+        self.road.set_nonblocking(false)?;
+        self.road.set_write_timeout(Some(LAST_WORDS))?;
+        self.road.write_all(&self.waiting)?;
+        self.road.shutdown(Shutdown::Write)?;
+        // What carries it has passed it on when it ends.
+        self.road.set_read_timeout(Some(LAST_WORDS))?;
+        let mut piece = vec![0; PIECE];
+        for _ in 0..LAST_PIECES {
+            if self.road.read(&mut piece)? == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The session is over, and may have said why.
+    fn tell_browser(mut self) -> io::Result<()> {
+        let timed = self.socket.get_mut().timed_mut();
+        timed.until = Instant::now() + LAST_WORDS;
+        timed.stream.set_nonblocking(false)?;
+        // One that is gone hears nothing.
+        let _ = self.socket.close(None);
+        self.socket.into_inner().end()
+    }
+}
+
+/// Bytes of the session that are passed on at once: a frame of its carrier.
+const PIECE: usize = 16 << 10;
+/// How often a browser is asked whether it is there; all of them answer by themselves.
+const PING_EVERY: Duration = Duration::from_secs(20);
+/// How long it may say nothing: two of those are missing then.
+const SILENCE: Duration = Duration::from_secs(60);
+/// How often a session is heard that has to end.
+const LAST_PIECES: usize = 64;
+/// How long one end may take to hear the last of the other.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use tungstenite::protocol::{Role, WebSocketConfig};
+
+    use super::super::wire::Timed;
+    use super::*;
+
+    /// A relay, its browser and its session.
+    fn relay() -> (Relay<Timed>, WebSocket<TcpStream>, UnixStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let browser = TcpStream::connect(listener.local_addr().expect("an address")).expect("it listens");
+        let (stream, _) = listener.accept().expect("it was called");
+        rustix::net::sockopt::set_socket_send_buffer_size(&stream, 1).expect("an option");
+        rustix::net::sockopt::set_socket_recv_buffer_size(&browser, 1).expect("an option");
+        let (session, theirs) = UnixStream::pair().expect("a pair");
+        session.set_nonblocking(true).expect("it can be so");
+        let timed = Timed { stream, until: Instant::now() };
+        let config = WebSocketConfig::default().write_buffer_size(0);
+        let socket = WebSocket::from_raw_socket(timed, Role::Server, Some(config));
+        let road = Road { socket: theirs.into(), keeper: Box::new(()) };
+        let browser = WebSocket::from_raw_socket(browser, Role::Client, None);
+        (Relay::new(socket, &road).expect("descriptors"), browser, session)
+    }
+
+    fn turn(relay: &mut Relay<Timed>) {
+        assert_eq!(relay.turn().expect("it goes on"), None);
+    }
+
+    #[test]
+    fn of_a_session_nothing_is_taken_that_its_browser_does_not_take() {
+        let (mut relay, mut browser, mut session) = relay();
+        let (mut taken, mut untaken) = (0, 0);
+        while untaken < 3 {
+            while session.write(&[7; PIECE]).is_ok() {}
+            // There is something to do in each turn, at the least.
+            browser.send(Message::Binary(b"a".to_vec().into())).expect("room");
+            turn(&mut relay);
+            let is_taken = session.write(&[7; 1]).is_ok();
+            (taken, untaken) = if is_taken { (taken + 1, 0) } else { (taken, untaken + 1) };
+            assert!(taken < 64, "a megabyte of what the browser does not take");
+        }
+        assert!(relay.is_blocked);
+        let mut heard = [0; 3];
+        session.read_exact(&mut heard).expect("what the browser said");
+        assert_eq!(&heard, b"aaa");
+    }
+
+    #[test]
+    fn of_a_browser_little_waits_for_its_session() {
+        let (mut relay, mut browser, mut session) = relay();
+        browser.get_mut().set_nonblocking(true).expect("it can be so");
+        let mut said = 0;
+        while relay.has_room() {
+            said += usize::from(browser.send(Message::Binary(vec![7; MESSAGE_MAX].into())).is_ok());
+            turn(&mut relay);
+        }
+        assert!(said > 0 && relay.waiting.len() < 2 * MESSAGE_MAX, "{}", relay.waiting.len());
+        let (mut heard, before) = (Vec::new(), relay.waiting.len());
+        assert!(session.read_to_end(&mut heard).is_err() && !heard.is_empty(), "it takes what there is");
+        turn(&mut relay);
+        assert!(relay.waiting.len() < before, "it goes on as the session takes it");
+    }
+
+    #[test]
+    fn a_browser_that_answers_no_ping_is_given_up_and_one_that_does_is_not() {
+        let (mut relay, mut browser, _session) = relay();
+        relay.next_ping = Instant::now();
+        turn(&mut relay);
+        assert!(relay.next_ping > Instant::now(), "it was sent");
+        assert!(matches!(browser.read(), Ok(Message::Ping(_))));
+        let before = relay.socket.get_ref().timed().until;
+        browser.flush().expect("the answer leaves");
+        turn(&mut relay);
+        assert!(relay.socket.get_ref().timed().until > before, "it was heard");
+        relay.socket.get_mut().timed_mut().until = Instant::now();
+        assert_eq!(relay.turn().map_err(|error| error.kind()), Err(io::ErrorKind::TimedOut));
+    }
+
+    #[test]
+    fn text_and_messages_that_are_too_long_end_it() {
+        for said in [Message::Text("hello".into()), Message::Binary(vec![0; 1 << 25].into())] {
+            let (mut relay, mut browser, _session) = relay();
+            relay.socket.set_config(|config| config.max_frame_size = Some(MESSAGE_MAX));
+            browser.get_mut().set_nonblocking(true).expect("it can be so");
+            let _ = browser.send(said);
+            assert_eq!(relay.turn().expect("no trouble"), Some(Over::Browser));
+        }
+    }
+}
