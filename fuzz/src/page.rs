@@ -182,5 +182,5 @@ fn draw(page: &mut Page) {
     for (_, program) in page.programs() {
         program.windows().for_each(|window| each(&window.root));
     }
-    page.on_frame();
+    page.on_frame(0);
 }

@@ -7,7 +7,7 @@ use wayferry_message::snapshot::Snapshot;
 use wayferry_mux::{Mux, Output};
 use wayferry_page::Role;
 use wayferry_page_wasm::socket::{MAX_BUFFERED, Next, Socket};
-use wayferry_page_wasm::viewer::{Notice, Over, Viewer};
+use wayferry_page_wasm::viewer::{Notice, Over, Ticket, Viewer};
 use wayferry_proto::{
     Arrival, Capabilities, Class, CloseReason, Config, ConnectionId, Control, Event, Header, HostTime,
     Priority, Secret, Session, SessionId, Side, StreamId, Time, Transmit,
@@ -15,6 +15,12 @@ use wayferry_proto::{
 
 fn secret() -> Secret {
     Secret::from([7; 32])
+}
+
+fn viewer_as(role: Role) -> Viewer {
+    let incarnation = Secret::from([9; 32]);
+    let ticket = Ticket { session: SessionId([1; 16]), secret: secret(), incarnation };
+    Viewer::new(role, ticket, Time::ZERO, HostTime(0))
 }
 
 /// Both ends.
@@ -31,7 +37,7 @@ struct Pair {
 
 impl Pair {
     fn new() -> Self {
-        let mut viewer = Viewer::new(Role::View, SessionId([1; 16]), secret(), Time::ZERO, HostTime(0));
+        let mut viewer = viewer_as(Role::View);
         viewer.begin_socket(Time::ZERO);
         let host = Session::new(Config {
             session: SessionId([1; 16]),
@@ -50,7 +56,7 @@ impl Pair {
 
     fn settle(&mut self) {
         loop {
-            let said = self.from_viewer() | self.from_host();
+            let said = self.viewer_says() | self.host_says();
             self.heard.extend(std::iter::from_fn(|| self.host.poll_event()));
             self.notices.extend(std::iter::from_fn(|| self.viewer.poll_notice()));
             if !said {
@@ -59,7 +65,7 @@ impl Pair {
         }
     }
 
-    fn from_viewer(&mut self) -> bool {
+    fn viewer_says(&mut self) -> bool {
         let bytes = match self.viewer.send_bytes(Time::ZERO, 0) {
             Next::Nothing | Next::Wait => return false,
             Next::Bytes(bytes) => bytes,
@@ -86,7 +92,7 @@ impl Pair {
         true
     }
 
-    fn from_host(&mut self) -> bool {
+    fn host_says(&mut self) -> bool {
         while let Some(transmit) = self.host.poll_transmit(Time::ZERO) {
             self.mux.transmit(transmit);
         }
@@ -171,7 +177,7 @@ fn what_is_urgent_overtakes_what_the_browser_was_not_given() {
 
 #[test]
 fn streams_of_the_browsers_are_as_before() {
-    let mut viewer = Viewer::new(Role::View, SessionId([1; 16]), secret(), Time::ZERO, HostTime(0));
+    let mut viewer = viewer_as(Role::View);
     assert_eq!(viewer.send_bytes(Time::ZERO, 0), Next::Nothing);
     viewer.receive_bytes(Time::ZERO, b"nothing");
     assert!(matches!(viewer.poll_transmit(Time::ZERO), Some(Transmit::Open { .. })));
@@ -184,7 +190,7 @@ proptest! {
         greeted in any::<bool>(),
         pieces in prop::collection::vec(prop::collection::vec(prop_oneof![0..6u8, any::<u8>()], 0..200), 0..20),
     ) {
-        let mut viewer = Viewer::new(Role::Control, SessionId([1; 16]), secret(), Time::ZERO, HostTime(0));
+        let mut viewer = viewer_as(Role::Control);
         viewer.begin_socket(Time::ZERO);
         if greeted {
             viewer.receive_bytes(Time::ZERO, b"WFMUX1\r\n");

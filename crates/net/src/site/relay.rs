@@ -207,6 +207,10 @@ impl<S: Wire> Relay<S> {
         let timed = self.socket.get_mut().timed_mut();
         timed.until = Instant::now() + LAST_WORDS;
         timed.stream.set_nonblocking(false)?;
+        // It may have been found out by what it does not take any more, before that was read.
+        while let Ok(Some(bytes)) = self.hear_session() {
+            self.socket.send(Message::Binary(bytes)).map_err(io::Error::other)?;
+        }
         // One that is gone hears nothing.
         let _ = self.socket.close(None);
         self.socket.into_inner().end()
@@ -271,6 +275,21 @@ mod tests {
         let mut heard = [0; 3];
         session.read_exact(&mut heard).expect("what the browser said");
         assert_eq!(&heard, b"aaa");
+    }
+
+    /// The session had sent its guest away, who went on moving the pointer, and was told that the link was lost.
+    #[test]
+    fn regression_the_last_words_of_a_session_that_hears_nothing_more_are_lost() {
+        let (mut relay, mut browser, mut session) = relay();
+        session.write_all(b"goodbye").expect("room");
+        drop(session);
+        relay.waiting = b"hello?".to_vec();
+        assert_eq!(relay.move_on(&Ready { browser: false, session: false }), Err(Over::Session));
+        let end = std::thread::spawn(move || relay.tell_browser());
+        assert_eq!(browser.read().expect("a word"), Message::Binary(b"goodbye".to_vec().into()));
+        assert!(matches!(browser.read(), Ok(Message::Close(None))));
+        drop(browser);
+        let _ = end.join().expect("it ends");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 // module. `decode(list)` takes the arrivals of the next picture, gives the milliseconds and the sum of its pixels.
 globalThis.viewer = fetch("viewer.wasm").then((answer) => answer.arrayBuffer()).then(async (module) => {
     const { exports } = (await WebAssembly.instantiate(module, {})).instance;
-    const ticket = new Uint8Array(48).fill(1, 0, 16).fill(7, 16);
+    const ticket = new Uint8Array(80).fill(1, 0, 16).fill(7, 16);
     const put = (bytes) => {
         // Its memory may move when it makes place.
         const place = exports.input(bytes.length);
@@ -37,7 +37,7 @@ globalThis.decode = async (list) => {
     const [place, length] = [exports.out(), exports.out_length()];
     const pixels = new Uint8Array(exports.memory.buffer, place, length).slice();
     const time = performance.now() - start;
-    exports.on_frame(0);
+    exports.on_frame(0, 0);
     let sum = 0;
     for (const word of new Uint32Array(pixels.buffer)) {
         sum = (Math.imul(sum, 31) + word) >>> 0;

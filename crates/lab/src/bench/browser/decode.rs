@@ -11,7 +11,7 @@ use std::time::Duration;
 use wayferry_host::settings::Compress;
 use wayferry_message::{Request, ToDisplay, Unit, UnitContent, WireArg, WireId};
 use wayferry_page::{Role, rgba};
-use wayferry_page_wasm::viewer::Viewer;
+use wayferry_page_wasm::viewer::{Ticket, Viewer};
 use wayferry_proto::{
     Arrival, Capabilities, ChannelId, Config, ConnectionId, Header, HostTime, Secret, Session, SessionId,
     Side, StreamId, SurfaceId, Time, Transmit, UpdateHeader, UpdateSeq,
@@ -114,7 +114,8 @@ impl Stage {
             capabilities: Capabilities::VIEW,
             ..Config::new(Side::App)
         });
-        let viewer = Viewer::new(Role::View, SESSION, secret(), Time::ZERO, HostTime(0));
+        let ticket = Ticket { session: SESSION, secret: secret(), incarnation: secret() };
+        let viewer = Viewer::new(Role::View, ticket, Time::ZERO, HostTime(0));
         let channel = host.open(Header::Wayland { connection: PROGRAM });
         let (width, height) = SIZE;
         let mut stage = Self {
@@ -166,7 +167,7 @@ impl Stage {
         let content = program.content(SURFACE).ok_or_else(|| lost("no picture"))?;
         let pixels = rgba(content, content.size().rect());
         let time = (self.taken + now() - start).as_secs_f64() * 1e3;
-        self.viewer.on_frame(Time::ZERO);
+        self.viewer.on_frame(Time::ZERO, Time::ZERO);
         Ok((time, sum(&pixels)))
     }
 
