@@ -99,7 +99,8 @@ extern "C" fn begin(now: f64, control: u32, videos: u32) -> u32 {
         };
         state.input.fill(0);
         let role = if control == 1 { Role::Control } else { Role::View };
-        state.viewer = Some(Viewer::new(role, videos == 1, ticket, time(now), HostTime(0)));
+        let begin = if videos == 1 { Viewer::with_decoders } else { Viewer::new };
+        state.viewer = Some(begin(role, ticket, time(now), HostTime(0)));
         1
     })
 }

@@ -116,7 +116,7 @@ enum Carrier {
 }
 
 /// What a page shows to be let in.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Ticket {
     /// The session that it wants.
     pub session: SessionId,
@@ -129,22 +129,28 @@ pub struct Ticket {
 impl Viewer {
     /// Begins a session. `origin` is what the script's clock showed at [`Time::ZERO`].
     ///
-    /// With `has_decoders` frames of videos can be decoded.
-    ///
     /// Whether the secret is good for that role is the app side's to say: it makes a viewer of who may be no more.
-    pub fn new(role: Role, has_decoders: bool, ticket: Ticket, start: Time, origin: HostTime) -> Self {
+    pub fn new(role: Role, ticket: Ticket, start: Time, origin: HostTime) -> Self {
+        Self::with(Capabilities::NONE, role, ticket, start, origin)
+    }
+
+    /// The same where the script has decoders of videos.
+    pub fn with_decoders(role: Role, ticket: Ticket, start: Time, origin: HostTime) -> Self {
+        Self::with(Capabilities::VIDEO, role, ticket, start, origin)
+    }
+
+    fn with(videos: Capabilities, role: Role, ticket: Ticket, start: Time, origin: HostTime) -> Self {
         let Ticket { session, secret, incarnation } = ticket;
-        let role_of = match role {
+        let view = match role {
             Role::View => Capabilities::VIEW,
             Role::Control => Capabilities::NONE,
         };
-        let videos = if has_decoders { Capabilities::VIDEO } else { Capabilities::NONE };
         let config = Config {
             session,
             secret: Some(secret),
             resume: Some(incarnation),
             software: format!("wayferry {} in a browser", env!("CARGO_PKG_VERSION")),
-            capabilities: role_of
+            capabilities: view
                 .with(videos)
                 .with(Capabilities::DATAGRAM_REPAIR)
                 .with(Capabilities::SOUND)

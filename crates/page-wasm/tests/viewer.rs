@@ -24,7 +24,7 @@ fn secret() -> Secret {
 
 fn as_role(role: Role, secret: Secret) -> Viewer {
     let ticket = Ticket { session: SessionId([1; 16]), secret, incarnation: incarnation() };
-    Viewer::new(role, true, ticket, Time::ZERO, HostTime(0))
+    Viewer::new(role, ticket, Time::ZERO, HostTime(0))
 }
 
 fn incarnation() -> Secret {
