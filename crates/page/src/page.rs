@@ -148,8 +148,9 @@ impl Page {
     }
 
     fn on_videos(&mut self, now: Time) {
-        let programs: Vec<ConnectionId> = self.programs.keys().copied().collect();
-        programs.into_iter().for_each(|connection| self.with(connection, |program| program.on_videos(now)));
+        let waiting = self.programs.iter().filter(|(_, program)| program.awaits_videos());
+        let waiting: Vec<ConnectionId> = waiting.map(|(id, _)| *id).collect();
+        waiting.into_iter().for_each(|connection| self.with(connection, |program| program.on_videos(now)));
     }
 
     fn with(&mut self, connection: ConnectionId, act: impl FnOnce(&mut Program)) {

@@ -191,6 +191,11 @@ impl Program {
         Ok(())
     }
 
+    /// Whether something waits for nothing but frames of videos.
+    pub(crate) fn awaits_videos(&self) -> bool {
+        self.queues.has_undecoded()
+    }
+
     /// Frames of videos were decoded, or will not be.
     pub(crate) fn on_videos(&mut self, now: Time) {
         let mut groups = self.queues.take_undecoded().into_iter();

@@ -113,6 +113,11 @@ impl Queues {
         self.lacking.remove(&surface)
     }
 
+    /// Whether a window waits for pictures.
+    pub(crate) fn has_undecoded(&self) -> bool {
+        !self.undecoded.is_empty()
+    }
+
     /// The windows that wait for pictures; they are to be looked at again.
     pub(crate) fn take_undecoded(&mut self) -> BTreeSet<WireId> {
         std::mem::take(&mut self.undecoded)

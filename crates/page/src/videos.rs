@@ -85,7 +85,8 @@ impl Videos {
 
     /// What is shown of an update has been asked for.
     pub(crate) fn wait_for(&mut self, update: u64, shown: &[Shown]) {
-        self.awaited.extend(shown.iter().map(|shown| (update, Rc::clone(&shown.picture))));
+        let awaited = shown.iter().map(|shown| &shown.picture).filter(|picture| picture.is_awaited());
+        self.awaited.extend(awaited.map(|picture| (update, Rc::clone(picture))));
     }
 
     /// Whether nothing is awaited for updates up to this one.

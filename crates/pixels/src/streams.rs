@@ -84,3 +84,67 @@ impl<D> Default for Streams<D> {
         Self { streams: BTreeMap::new(), updates: 0 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::motion::Video;
+
+    const HERE: Rect = Rect::new(0, 0, 20, 20);
+    const THERE: Rect = Rect::new(20, 0, 20, 20);
+
+    fn frame(stream: u8, rect: Rect, key: bool) -> Frame {
+        Frame { video: Video { stream, rect, key }, fourth: 0, data: Vec::new() }
+    }
+
+    /// Streams whose decoders are where they have begun.
+    fn advance(streams: &mut Streams<Rect>, frames: &[Frame]) -> bool {
+        streams.advance(frames, Ok).is_ok()
+    }
+
+    fn numbers(streams: &mut Streams<Rect>) -> Vec<u8> {
+        streams.decoders().map(|(number, _)| number).collect()
+    }
+
+    #[test]
+    fn a_stream_has_frames_where_it_has_begun_alone() {
+        let mut streams = Streams::default();
+        assert!(!advance(&mut streams, &[frame(1, HERE, false)]));
+        assert!(advance(&mut streams, &[frame(1, HERE, true), frame(3, THERE, true)]));
+        assert!(advance(&mut streams, &[frame(3, THERE, false)]));
+        assert!(!advance(&mut streams, &[frame(1, THERE, false)]));
+        assert!(!advance(&mut streams, &[frame(2, HERE, false)]));
+        assert_eq!((streams.decoder(1).copied(), streams.rects().count()), (Some(HERE), 2));
+        streams.clear();
+        assert!(streams.are_none() && !advance(&mut streams, &[frame(1, HERE, false)]));
+    }
+
+    #[test]
+    fn a_stream_that_begins_ends_what_is_in_its_way_and_itself() {
+        let mut streams = Streams::default();
+        assert!(advance(&mut streams, &[frame(0, HERE, true), frame(1, THERE, true)]));
+        assert!(advance(&mut streams, &[frame(2, Rect::new(10, 10, 4, 4), true)]));
+        assert_eq!(numbers(&mut streams), [1, 2]);
+        assert!(advance(&mut streams, &[frame(1, Rect::new(30, 30, 4, 4), true)]));
+        assert!(!advance(&mut streams, &[frame(1, THERE, false)]));
+        assert!(advance(&mut streams, &[frame(1, Rect::new(12, 0, 4, 12), true)]));
+        assert_eq!(numbers(&mut streams), [1]);
+    }
+
+    #[test]
+    fn a_stream_without_a_frame_for_so_long_is_over() {
+        for (pause, goes_on) in [(MAX_AGE - 1, true), (MAX_AGE, false)] {
+            let mut streams = Streams::default();
+            assert!(advance(&mut streams, &[frame(0, HERE, true)]));
+            (0..pause).for_each(|_| assert!(advance(&mut streams, &[])));
+            assert_eq!(advance(&mut streams, &[frame(0, HERE, false)]), goes_on, "{pause}");
+        }
+    }
+
+    #[test]
+    fn a_stream_without_a_decoder_does_not_begin() {
+        let mut streams: Streams<()> = Streams::default();
+        assert!(streams.advance(&[frame(0, HERE, true)], |_| Err("none".to_owned())).is_err());
+        assert!(streams.are_none());
+    }
+}
