@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::rig::{Chromium, Compositor, Firefox, Home, PATIENCE, Program, Session, Sshd, Sway, poll, until};
 use crate::sessions::{manage, through_ssh};
+use crate::suspended::{go_on, stop};
 
 #[test]
 fn what_is_typed_in_chromium_without_webtransport_reaches_the_program_by_a_websocket() {
@@ -36,7 +37,39 @@ fn what_is_typed_in_chromium_without_webtransport_reaches_the_program_by_a_webso
     foot.must_run();
     share.terminate();
     share.ended();
-    state(&mut chromium, "lost");
+    // There is no other way for it, but it goes on looking for one.
+    state(&mut chromium, "away");
+    session.host.must_run();
+}
+
+#[test]
+#[ignore = "opens Chromium more often than `make test` has time for"]
+fn a_page_on_a_websocket_finds_its_session_again_after_a_silence() {
+    let sway = Sway::start();
+    let mut session = Session::start(&sway);
+    let mut foot = session.launch("foot").args(["sh", "-c", LISTENER]).start();
+    sway.window("foot", |_| true);
+    let page = page(session.home(), WITHOUT);
+    let mut share = manage(&session, &["share", "--control", "--page-files", &page]).start();
+    let link = share.first_line();
+    let mut chromium = Chromium::open(session.home(), &link);
+    state(&mut chromium, "shown");
+    until("the window in front", || {
+        let front = chromium.evaluate("document.activeElement.id");
+        (front == json!("field") && chromium.canvas().is_some()).then_some(())
+    });
+    chromium.press("KeyH", "h");
+    stop(session.host.pid());
+    chromium.press("KeyI", "i");
+    state(&mut chromium, "away");
+    chromium.press("Enter", "Enter");
+    go_on(session.host.pid());
+    state(&mut chromium, "shown");
+    let heard = session.home().read_when("heard", |heard| heard.ends_with(b"\n"));
+    assert_eq!(String::from_utf8_lossy(&heard), "hi\n");
+    badge(&mut chromium, "WebSocket");
+    foot.must_run();
+    share.must_run();
     session.host.must_run();
 }
 

@@ -122,7 +122,7 @@ pub struct Ticket {
     pub session: SessionId,
     /// The secret of the link.
     pub secret: Secret,
-    /// A number that nobody else can find, by which it is known when it comes again.
+    /// A number that no one else can find, by which it is known when it comes again.
     pub incarnation: Secret,
 }
 

@@ -38,13 +38,15 @@ enum Way {
     /// By its name, or as the only one of this machine.
     Here(Option<String>),
     /// By this command, but for where the browser is, and the session.
-    There(OwnFlags, String, Option<String>),
+    There(Box<OwnFlags>, String, Option<String>),
 }
 
 impl Way {
     fn to(own: &OwnFlags, which: &Which) -> Self {
         match which {
-            Which::There { host, session } => Self::There(own.clone(), host.clone(), session.clone()),
+            Which::There { host, session } => {
+                Self::There(Box::new(own.clone()), host.clone(), session.clone())
+            }
             Which::Here(name) => Self::Here(name.clone().or_else(only)),
             // No link is made of these.
             Which::Ticket(_) | Which::Stdin => Self::Here(None),

@@ -455,7 +455,7 @@ impl Through {
                     other => return Err(format!("a view never does this: {other:?}")),
                 }
             }
-            page.on_frame();
+            page.on_frame(0);
             while let Some((_, message)) = page.poll_message() {
                 view.on_message(self.now, &message);
             }

@@ -185,7 +185,7 @@ impl Sheet {
         }
         self.paint();
         self.painted = self.windows();
-        self.page.on_frame();
+        self.page.on_frame(0);
     }
 
     fn collect(&mut self) -> Vec<Vec<u8>> {

@@ -206,7 +206,7 @@ impl Rig {
 
     /// The page draws.
     pub(crate) fn draw(&mut self) {
-        self.act(|page, _| page.on_frame());
+        self.act(|page, _| page.on_frame(0));
     }
 
     /// Lets time pass.

@@ -111,7 +111,7 @@ fn most_rows(worth: Worth) -> usize {
     }
 }
 
-/// Most rows of an update that answers nothing, whatever the link's rate is.
+/// Most rows of an update that answers nothing, at any rate of the link.
 const MAX_PLAIN_ROWS: usize = 4;
 
 /// Most rows of an update that is covered where there is room for it: a page has room for as many datagrams of five.
