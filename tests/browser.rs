@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use crate::info::info;
 use crate::programs::FOOT;
 use crate::rig::{Chromium, Compositor, Firefox, Home, PATIENCE, Session, Sway, poll, until};
 use crate::sessions::manage;
+use crate::slow_link::{mpv_to_its_end, narrow};
 use crate::sound::{Ear, Hosted};
 use crate::suspended::{go_on, stop};
 
@@ -160,6 +162,29 @@ fn what_a_program_copies_chromium_has_and_what_chromium_has_is_pasted_into_a_pro
     assert_eq!(String::from_utf8_lossy(&pasted), "of the program, é; of the browser, 漢\n");
     foot.must_run();
     session.host.must_run();
+}
+
+#[test]
+#[ignore = "opens Chromium more often than `make test` has time for"]
+fn a_video_crosses_to_a_page_in_chromium_as_frames_and_is_exact_when_it_stops() {
+    let sway = Sway::with_output(1600, 900);
+    // What the display is sent, the page is sent too, if it takes it.
+    let mut session = Session::start_over(&sway, narrow(), &[]);
+    let mut chromium = Chromium::open(session.home(), &link(&session, &serve()));
+    state(&mut chromium, "shown");
+    let mut program = session.join(mpv_to_its_end(session.home())).start();
+    let shared = || info(session.home())[0]["view_updates_shared"].as_u64();
+    until("a video", || {
+        let sides = info(session.home());
+        sides[0]["surfaces"].as_array()?.iter().any(|surface| surface["videos"] == 1).then_some(())
+    });
+    // As long as there is a video, only who takes frames is sent what the display is sent.
+    let before = shared().expect("a number");
+    until("frames", || (shared()? >= before + 30).then_some(()));
+    let expected = sway.settled();
+    until("the page to show what the display shows", || (chromium.canvas()? == expected).then_some(()));
+    program.must_run();
+    session.must_run();
 }
 
 #[test]

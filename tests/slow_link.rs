@@ -9,7 +9,7 @@ use crate::info::info;
 use crate::programs::{
     Scene, WIDGETS, direct, firefox, keeps_changing, nothing, page_is_there, pose, through,
 };
-use crate::rig::{Compositor, Home, Session, Sway, until};
+use crate::rig::{Compositor, Home, Launch, Session, Sway, until};
 
 #[test]
 fn a_log_that_scrolls_in_foot_is_exact_at_rest() {
@@ -38,23 +38,12 @@ fn a_picture_in_mpv_is_exact_at_rest() {
 
 #[test]
 fn a_video_in_mpv_is_exact_when_it_stops() {
-    // It plays to its end, and stays there; of its last second all frames are alike, for mpv may leave some out. Each
-    // is coded by itself: frames that are coded as changes become a little better for a while.
-    let prepare = |home: &Home| {
-        let clip = home.file("video.mkv").display().to_string();
-        let source = "mandelbrot=size=1280x720:rate=30,noise=alls=6:allf=t:all_seed=1,trim=end=6,\
-                      tpad=stop_mode=clone:stop_duration=1";
-        let make = ["-loglevel", "error", "-f", "lavfi", "-i", source];
-        home.launch("ffmpeg").args(make).args(["-c:v", "mpeg4", "-g", "1", "-q:v", "3", &clip]).run();
-        let options = ["--no-config", "--vo=wlshm", "--no-osc", "--osd-level=0", "--cursor-autohide=always"];
-        home.launch("mpv").args(options).args(["--ao=null", "--keep-open=yes", &clip])
-    };
     let sway = Sway::with_output(1600, 900);
     let mut pointer = sway.pointer();
-    let mut scene = Scene { name: "mpv", prepare, act: |sway, _| keeps_changing(sway) };
+    let mut scene = Scene { name: "mpv", prepare: mpv_to_its_end, act: |sway, _| keeps_changing(sway) };
     let (desk, expected) = direct(&scene, &sway, &mut pointer);
     let mut session = Session::start_over(&sway, narrow(), &[]);
-    let mut program = session.join(prepare(session.home())).start();
+    let mut program = session.join(mpv_to_its_end(session.home())).start();
     until("a video", || {
         let sides = info(session.home());
         sides[0]["surfaces"].as_array()?.iter().any(|surface| surface["videos"] == 1).then_some(())
@@ -86,7 +75,19 @@ fn is_exact_at_rest(sway: &Sway, scene: &Scene) {
     through(Session::start_over(sway, narrow(), &[]), scene, sway, &desk, &mut pointer, &expected);
 }
 
-fn narrow() -> LinkConfig {
+/// A video that plays to its end, and stays there; of its last second all frames are alike, for mpv may leave some out.
+/// Each is coded by itself: frames that are coded as changes become a little better for a while.
+pub(crate) fn mpv_to_its_end(home: &Home) -> Launch {
+    let clip = home.file("video.mkv").display().to_string();
+    let source = "mandelbrot=size=1280x720:rate=30,noise=alls=6:allf=t:all_seed=1,trim=end=6,\
+                  tpad=stop_mode=clone:stop_duration=1";
+    let make = ["-loglevel", "error", "-f", "lavfi", "-i", source];
+    home.launch("ffmpeg").args(make).args(["-c:v", "mpeg4", "-g", "1", "-q:v", "3", &clip]).run();
+    let options = ["--no-config", "--vo=wlshm", "--no-osc", "--osd-level=0", "--cursor-autohide=always"];
+    home.launch("mpv").args(options).args(["--ao=null", "--keep-open=yes", &clip])
+}
+
+pub(crate) fn narrow() -> LinkConfig {
     LinkConfig {
         rate: Some(5_000_000),
         one_way_delay: Duration::from_millis(25),

@@ -22,7 +22,7 @@ use wayferry_fuzz::wayland_message::object_of;
 use wayferry_fuzz::wire_parser::{ALONE, DISPLAY, GREETED, RESUMABLE, ROWS};
 use wayferry_gpu::wire::{FromReader, Means, ToReader};
 use wayferry_gpu::{Described, Fourcc, Modifier, Route};
-use wayferry_pixels::{Allowance, Compression, Draft, Encoder, Format, Layout, Region, Size};
+use wayferry_pixels::{Allowance, Compression, Draft, Encoder, Format, Layout, Rect, Region, Size};
 use wayferry_proto::wire::Writer;
 use wayferry_proto::{
     Capabilities, Config, ConnectionId, Control, Header, HostTime, JointHeader, Label, Listen, RepairHeader,
@@ -460,7 +460,13 @@ fn page() -> Seeds {
             };
             let length = (bytes.len() as u16).to_le_bytes();
             // It is decoded, the loudspeaker asks, and 20 ms pass.
-            [&[which][..], &length, &bytes, &[17, number as u8 + 1, 60, 19, 8, 8, u8::from(number == 9), 3, 1]].concat()
+            [
+                &[which][..],
+                &length,
+                &bytes,
+                &[17, number as u8 + 1, 60, 19, 8, 8, u8::from(number == 9), 3, 1],
+            ]
+            .concat()
         };
         [vec![14, track], (0..31).flat_map(comes).collect(), vec![18, 14, 0]].concat()
     };
@@ -489,8 +495,27 @@ fn page() -> Seeds {
         ask(24, 2, vec![]),
     ]
     .concat();
+    // A video beside it is decoded, once with a frame under way when the next one comes.
+    let frames = frames_of_a_corner();
+    let moves = |seq: u8, chunk: &[u8]| {
+        let update = [&[1, 12, seq, 15, 15, 1, u8::from(seq == 1), chunk.len() as u8][..], chunk].concat();
+        [update, message(ToDisplay::Unit(Unit { number: u64::from(seq) + 1, ..shows(12, seq.into()) }))]
+            .concat()
+    };
+    let solid = [0, 11, 0, 1, 0, 0, 0, 15, 15, 0, 0, 255, 7];
+    let video = [
+        moves(1, &solid),
+        moves(2, &frames[0]),
+        vec![22, 0, 1],
+        moves(3, &frames[1]),
+        moves(4, &frames[2]),
+        vec![22, 1, 2, 22, 0, 3, 2],
+        moves(5, &frames[3]),
+        vec![22, 2, 4, 3, 60],
+    ];
     vec![
         ("clipboard", clipboard),
+        ("video", [window.clone(), video.concat()].concat()),
         ("opus", sound(1)),
         ("samples", sound(2)),
         ("window", [&window[..], &first].concat()),
@@ -921,6 +946,22 @@ fn erasure() -> Seeds {
 }
 
 /// Two pictures of a video, a new key frame, one more picture; and two of which the first is missing.
+/// Chunks with the frames of a video of 16 × 16 pixels.
+fn frames_of_a_corner() -> Vec<Vec<u8>> {
+    let size = wayferry_video::Size::new(16, 16).expect("a size");
+    let mut encoder = wayferry_video::Encoder::new(size, Quality::new(60));
+    let rate = Rate { bits_per_second: 300_000, interval: Duration::from_millis(33) };
+    let mut chunks = Vec::new();
+    for at in 0..4 {
+        let picture = [at * 9; 16 * 16 * 4];
+        let data = encoder.encode(Order::Bgrx, |y| &picture[y as usize * 64..], rate, false);
+        let data = data.expect("sound").expect("not left out").data;
+        let video = wayferry_pixels::Video { stream: 0, rect: Rect::new(0, 0, 16, 16), key: at == 0 };
+        wayferry_pixels::video::Frame { video, fourth: 9, data }.write(&mut chunks);
+    }
+    chunks
+}
+
 fn video() -> Seeds {
     let size = wayferry_video::Size::new(SIDES.0, SIDES.1).expect("a size");
     let mut encoder = wayferry_video::Encoder::new(size, Quality::new(60));

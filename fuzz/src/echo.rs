@@ -70,12 +70,14 @@ impl World {
                 self.show(Region::from(rect), input.u8())
             }
             3 => {
-                let damage = Rect::new(argument.into(), input.u8().into(), input.u16().into(), input.u16().into());
+                let damage =
+                    Rect::new(argument.into(), input.u8().into(), input.u16().into(), input.u16().into());
                 self.show(Region::from(damage), input.u8())
             }
             4 => self.echo.late(self.now, self.key(argument)),
             5 => {
-                let rect = Rect::new(argument.into(), input.u8().into(), input.u8().into(), input.u8().into());
+                let rect =
+                    Rect::new(argument.into(), input.u8().into(), input.u8().into(), input.u8().into());
                 let purpose = if input.u8() % 8 == 7 { Purpose::Sensitive } else { Purpose::Normal };
                 self.echo.hint(&self.content, rect, purpose)
             }
@@ -93,7 +95,12 @@ impl World {
             }
             _ if argument.is_multiple_of(2) => self.echo.forget(),
             _ => {
-                *self = Self { now: self.now, keys: self.keys, echo: std::mem::take(&mut self.echo), ..Self::new(argument) };
+                *self = Self {
+                    now: self.now,
+                    keys: self.keys,
+                    echo: std::mem::take(&mut self.echo),
+                    ..Self::new(argument)
+                };
                 None
             }
         }

@@ -9,7 +9,8 @@
 //! 16 packets in a datagram (the same), 17 the browser has decoded the packet with this number: so many frames, 18 it
 //! has failed to, 19 the loudspeaker asks (held, spare and missed frames, in 128ths). Of the clipboard: 20 the user
 //! pastes (1 a picture, 2 what is new; then a byte of it), 21 what a program has copied was collected (its pipe; 1 if
-//! it was whole).
+//! it was whole). Of videos: 22 the browser has decoded what it was given, or not (two bits: the first two the layout,
+//! 2 not, 3 with planes of another size; and the number of a frame).
 
 use bytes::Bytes;
 use wayferry_audio::{CHANNELS, Codec};
@@ -17,13 +18,14 @@ use wayferry_message::WireId;
 use wayferry_page::{Area, Clip, Inside, Level, Node, Page, Role, Transfer, Wheel, rgba};
 use wayferry_page_wasm::sound::{Ask, MAX_LEAD, Sound};
 use wayferry_proto::{ConnectionId, SurfaceId, Time, UpdateHeader, UpdateSeq};
+use wayferry_video::Layout;
 
 use crate::Input;
 
 const PROGRAM: ConnectionId = ConnectionId(1);
 
 /// What is kept at most, by the limits.
-const MOST: usize = (1 << 30) + (384 << 20) + 2 * (32 << 20) + (64 << 20) + 100 * 512;
+const MOST: usize = (1 << 30) + (384 << 20) + 2 * (32 << 20) + (64 << 20) + (640 << 20) + 100 * 512;
 
 /// A page bears it all, and gives everything back in the end.
 ///
@@ -35,7 +37,7 @@ pub fn run(data: &[u8]) {
     page.open(PROGRAM).expect("room");
     let mut sound = Sound::default();
     while !input.is_empty() {
-        match input.u8() % 22 {
+        match input.u8() % 23 {
             0 => {
                 let length = input.u16().into();
                 page.on_message(now, PROGRAM, input.take(length));
@@ -57,6 +59,7 @@ pub fn run(data: &[u8]) {
                 let bytes = (input.u8() & 1 == 1).then(|| Bytes::from_static(b"copied"));
                 page.on_collected((PROGRAM, pipe), bytes);
             }
+            22 => decode(&mut page, now, &mut input),
             which @ 14.. => hear(&mut sound, now, which, &mut input),
             which => use_it(&mut page, now, which, &mut input),
         }
@@ -70,8 +73,25 @@ pub fn run(data: &[u8]) {
     }
     draw(&mut page);
     page.close(PROGRAM);
+    // What decoders owe is kept until they have failed.
+    page.on_timeout(now + std::time::Duration::from_secs(1));
     assert_eq!(page.kept(), 0);
 }
+
+/// What becomes of frames of videos.
+fn decode(page: &mut Page, now: Time, input: &mut Input<'_>) {
+    while page.poll_task().is_some() {}
+    let (which, number) = (input.u8() % 4, input.u8().into());
+    match which {
+        0 => page.on_decoded(now, number, Layout::I420, vec![number as u8; PLANES]),
+        1 => page.on_decoded(now, number, Layout::Nv12, vec![number as u8; PLANES]),
+        2 => page.on_undecodable(now, number),
+        _ => page.on_decoded(now, number, Layout::I420, vec![0; number as usize]),
+    }
+}
+
+/// Of the smallest picture that there is.
+const PLANES: usize = 16 * 16 * 3 / 2;
 
 /// The user pastes something.
 fn paste(page: &mut Page, input: &mut Input<'_>) {

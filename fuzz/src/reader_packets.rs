@@ -45,7 +45,12 @@ fn session(input: &mut Input<'_>) {
         now += Duration::from_millis(input.u8().into());
         let length = input.u8().into();
         let refused = client.on_packet(now, input.take(length)).is_err();
-        client.undrawn().map(|(name, _)| name).collect::<Vec<_>>().into_iter().for_each(|job| client.on_drawn(now, job));
+        client
+            .undrawn()
+            .map(|(name, _)| name)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|job| client.on_drawn(now, job));
         while client.output().is_some() {
             client.sent();
         }
@@ -65,12 +70,8 @@ fn size() -> Size {
 fn dmabuf() -> Rc<Dmabuf> {
     let fd = memfd_create("pixels", MemfdFlags::CLOEXEC).expect("memory");
     ftruncate(&fd, 16).expect("room");
-    let described = Described {
-        size: size(),
-        fourcc: Fourcc::new(*b"XR24"),
-        modifier: Modifier::LINEAR,
-        flipped: false,
-    };
+    let described =
+        Described { size: size(), fourcc: Fourcc::new(*b"XR24"), modifier: Modifier::LINEAR, flipped: false };
     let plane = Plane { fd, offset: 0, stride: 8 };
     Rc::new(Dmabuf::new(described, vec![plane], |_| true).expect("a buffer"))
 }

@@ -14,7 +14,7 @@ interface Exports {
   out(): number;
   out_length(): number;
   number(index: number): number;
-  begin(now: number, control: number): number;
+  begin(now: number, control: number, videos: number): number;
   resume(now: number): void;
   stream_data(now: number, stream: number, offset: number): void;
   stream_finished(now: number, stream: number, length: number): void;
@@ -62,6 +62,9 @@ interface Exports {
   focus_window(now: number, program: number, low: number, high: number): void;
   close_window(now: number, program: number, low: number, high: number): void;
   cursor(): number;
+  poll_task(): number;
+  decoded_frame(now: number, number: number, layout: number): void;
+  undecodable_frame(now: number, number: number): void;
   may_sound(): number;
   listen(now: number, codec: number): void;
   poll_encoded(): number;
@@ -138,6 +141,16 @@ export interface Encoded {
   readonly data: Bytes;
 }
 
+/** What the decoders of videos are to do. */
+export type Task =
+  | { readonly kind: "decode"; readonly decoder: number; readonly frame: EncodedFrame }
+  | { readonly kind: "end"; readonly decoder: number };
+
+/** A frame that is to be decoded, and the number by which it is answered. */
+export interface EncodedFrame extends Encoded {
+  readonly isKey: boolean;
+}
+
 /** Bytes that belong to who has them. */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -156,11 +169,11 @@ export class Viewer {
     return new Viewer(instance.exports as unknown as Exports);
   }
 
-  /** Begins a session with a ticket's id and secret, as its display or as a view. */
-  begin(secret: Bytes, control: boolean): void {
+  /** Begins a session with a ticket's id and secret, as its display or as a view; `videos` can be decoded. */
+  begin(secret: Bytes, control: boolean, videos: boolean): void {
     const incarnation = crypto.getRandomValues(new Uint8Array(32));
     this.#put(new Uint8Array([...secret, ...incarnation]));
-    this.#exports.begin(this.#now(), Number(control));
+    this.#exports.begin(this.#now(), Number(control), Number(videos));
   }
 
   /** Goes on over another link, on which nothing was said. */
@@ -405,6 +418,33 @@ export class Viewer {
       default:
         return { kind: "default" };
     }
+  }
+
+  /** What the decoders of videos are to do next. */
+  pollTask(): Task | undefined {
+    const kind = this.#exports.poll_task();
+    const [decoder, number] = [this.#exports.number(0) >>> 0, this.#exports.number(1) >>> 0];
+    switch (kind) {
+      case 1: {
+        const isKey = this.#exports.number(2) === 1;
+        return { kind: "decode", decoder, frame: { number, isKey, data: this.#take() } };
+      }
+      case 2:
+        return { kind: "end", decoder };
+      default:
+        return undefined;
+    }
+  }
+
+  /** A frame was decoded: its planes, without gaps. */
+  decodedFrame(number: number, layout: "I420" | "NV12", planes: Uint8Array): void {
+    this.#put(planes);
+    this.#exports.decoded_frame(this.#now(), number, Number(layout === "NV12"));
+  }
+
+  /** A frame will not be decoded, nor what follows on it. */
+  undecodableFrame(number: number): void {
+    this.#exports.undecodable_frame(this.#now(), number);
   }
 
   /** Whether the session has sound that may be heard. */

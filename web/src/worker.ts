@@ -13,6 +13,7 @@ import { Hearing } from "./sound/hearing.js";
 import type { Input, Link, News, Order, State } from "./talk.js";
 import { readTicket } from "./ticket.js";
 import { TIMERS } from "./timers.js";
+import { canDecode, Videos } from "./videos.js";
 import { type Notice, Viewer } from "./viewer.js";
 import { close, connect, thisBrowser, type Way } from "./way.js";
 
@@ -69,11 +70,11 @@ async function begin(module: ArrayBuffer, { control, ticket: text }: Link): Prom
   tell("connecting");
   const viewer = await Viewer.load(module);
   const browser = thisBrowser();
-  const way = await connect(ticket, text, browser);
+  const [way, videos] = await Promise.all([connect(ticket, text, browser), canDecode()]);
   if (way === undefined) {
     return tell(browser.transport === undefined ? "no transport" : "unreachable");
   }
-  viewer.begin(ticket.secret, control);
+  viewer.begin(ticket.secret, control, videos);
   running = new Running(viewer, control, () => connect(ticket, text, browser));
   running.begin(way);
 }
@@ -82,6 +83,7 @@ async function begin(module: ArrayBuffer, { control, ticket: text }: Link): Prom
 class Running {
   readonly hearing: Hearing;
   readonly #viewer: Viewer;
+  readonly #videos: Videos;
   readonly #painter: Painter;
   readonly #cursor: CursorTeller | undefined;
   readonly #search: Search<Way>;
@@ -100,6 +102,7 @@ class Running {
   constructor(viewer: Viewer, control: boolean, find: () => Promise<Way | undefined>) {
     this.#viewer = viewer;
     this.hearing = new Hearing(viewer, () => this.#soon());
+    this.#videos = new Videos(viewer, () => this.#soon());
     this.#cursor = control
       ? new CursorTeller(viewer, (cursor) => scope.postMessage({ kind: "cursor", cursor }))
       : undefined;
@@ -167,6 +170,7 @@ class Running {
   #turn(): void {
     this.#isDue = false;
     this.hearing.pump();
+    this.#videos.pump();
     this.#link?.carrier.pump();
     for (let notice = this.#viewer.pollNotice(); notice !== undefined; notice = this.#viewer.pollNotice()) {
       this.#onNotice(notice);

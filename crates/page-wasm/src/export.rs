@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wayferry_audio::Codec;
-use wayferry_page::{Area, Clip, Cursor, Damage, Level, Page, Role, Wheel, rgba};
+use wayferry_page::{Area, Clip, Cursor, Damage, Level, Page, Role, Task, Wheel, rgba};
 use wayferry_pixels::Rect;
 use wayferry_proto::{
     Arrival, CloseReason, ConnectionId, HostTime, Secret, SessionId, StreamId, Time, Transmit,
 };
+use wayferry_video::Layout;
 
 use crate::drawing::{Drawing, whole};
 use crate::socket::Next;
@@ -26,7 +27,7 @@ struct State {
     input: Vec<u8>,
     out: Vec<u8>,
     /// Numbers that go with what came out.
-    numbers: [u32; 2],
+    numbers: [u32; 3],
     text: String,
 }
 
@@ -77,16 +78,17 @@ extern "C" fn out_length() -> usize {
     with(|state| state.out.len())
 }
 
-/// The first or second number that the last call gave.
+/// The first, second or third number that the last call gave.
 #[unsafe(no_mangle)]
 extern "C" fn number(index: usize) -> u32 {
     with(|state| state.numbers.get(index).copied().unwrap_or_default())
 }
 
 /// Begins a session, in the place of the one before: 16 bytes of its id and 32 of the secret, as a ticket has them, and
-/// 32 random ones; as a viewer, or as its display if `control` is 1. Gives 1 if they are that long.
+/// 32 random ones; as a viewer, or as its display if `control` is 1; with decoders of videos if `videos` is 1. Gives 1
+/// if the bytes are that long.
 #[unsafe(no_mangle)]
-extern "C" fn begin(now: f64, control: u32) -> u32 {
+extern "C" fn begin(now: f64, control: u32, videos: u32) -> u32 {
     with(|state| {
         let Some((id, secrets)) = state.input.split_first_chunk() else { return 0 };
         let &[secret, incarnation] = secrets.as_chunks().0 else { return 0 };
@@ -97,7 +99,8 @@ extern "C" fn begin(now: f64, control: u32) -> u32 {
         };
         state.input.fill(0);
         let role = if control == 1 { Role::Control } else { Role::View };
-        state.viewer = Some(Viewer::new(role, ticket, time(now), HostTime(0)));
+        let begin = if videos == 1 { Viewer::with_decoders } else { Viewer::new };
+        state.viewer = Some(begin(role, ticket, time(now), HostTime(0)));
         1
     })
 }
@@ -247,7 +250,7 @@ extern "C" fn poll_transmit(now: f64) -> u32 {
                 (7, code, 0)
             }
         };
-        *numbers = [first, second];
+        *numbers = [first, second, 0];
         kind
     })
 }
@@ -490,6 +493,43 @@ extern "C" fn cursor() -> u32 {
             }
         }
     })
+}
+
+/// What the decoders of videos are to do next: 0 nothing, 1 decode the frame at [`out`] (decoder, which is a new one if
+/// nothing was heard of it; the frame's number; 1 if it is a key frame), 2 end (decoder).
+#[unsafe(no_mangle)]
+extern "C" fn poll_task() -> u32 {
+    with(|State { viewer, out, numbers, .. }| {
+        out.clear();
+        match viewer.as_mut().and_then(|viewer| viewer.page().poll_task()) {
+            None => 0,
+            Some(Task::Decode { decoder, number, is_key, data }) => {
+                *numbers = [decoder, number, is_key.into()];
+                *out = data;
+                1
+            }
+            Some(Task::End { decoder }) => {
+                *numbers = [decoder, 0, 0];
+                2
+            }
+        }
+    })
+}
+
+/// The frame with this number was decoded: its planes, without gaps, as I420 if `layout` is 0, or as NV12 if it is 1.
+#[unsafe(no_mangle)]
+extern "C" fn decoded_frame(now: f64, number: u32, layout: u32) {
+    viewing(|viewer, input, _| {
+        let layout = if layout == 1 { Layout::Nv12 } else { Layout::I420 };
+        let planes = input.to_vec();
+        viewer.on_videos(time(now), |page| page.on_decoded(time(now), number, layout, planes));
+    });
+}
+
+/// The frame with this number will not be decoded, nor what follows on it.
+#[unsafe(no_mangle)]
+extern "C" fn undecodable_frame(now: f64, number: u32) {
+    viewing(|viewer, _, _| viewer.on_videos(time(now), |page| page.on_undecodable(time(now), number)));
 }
 
 /// Whether the session has sound that may be heard.

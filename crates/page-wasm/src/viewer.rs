@@ -131,8 +131,17 @@ impl Viewer {
     ///
     /// Whether the secret is good for that role is the app side's to say: it makes a viewer of who may be no more.
     pub fn new(role: Role, ticket: Ticket, start: Time, origin: HostTime) -> Self {
+        Self::with(Capabilities::NONE, role, ticket, start, origin)
+    }
+
+    /// The same where the script has decoders of videos.
+    pub fn with_decoders(role: Role, ticket: Ticket, start: Time, origin: HostTime) -> Self {
+        Self::with(Capabilities::VIDEO, role, ticket, start, origin)
+    }
+
+    fn with(videos: Capabilities, role: Role, ticket: Ticket, start: Time, origin: HostTime) -> Self {
         let Ticket { session, secret, incarnation } = ticket;
-        let capabilities = match role {
+        let view = match role {
             Role::View => Capabilities::VIEW,
             Role::Control => Capabilities::NONE,
         };
@@ -141,7 +150,8 @@ impl Viewer {
             secret: Some(secret),
             resume: Some(incarnation),
             software: format!("wayferry {} in a browser", env!("CARGO_PKG_VERSION")),
-            capabilities: capabilities
+            capabilities: view
+                .with(videos)
                 .with(Capabilities::DATAGRAM_REPAIR)
                 .with(Capabilities::SOUND)
                 .with(Capabilities::SHARED_SOUND),
@@ -285,6 +295,12 @@ impl Viewer {
     /// What is to be seen.
     pub fn page(&mut self) -> &mut Page {
         &mut self.page
+    }
+
+    /// What the script's decoders of videos have done, or will not do.
+    pub fn on_videos(&mut self, now: Time, tell: impl FnOnce(&mut Page)) {
+        tell(&mut self.page);
+        self.go_on(now);
     }
 
     /// Whether sound of the session can be heard.
@@ -456,7 +472,7 @@ impl Viewer {
     /// The app side knows of nothing to go on with.
     fn begin_anew(&mut self) {
         self.is_returning = false;
-        self.page = Page::new(self.role);
+        self.page.begin_anew();
         self.channels.clear();
         self.pipes = Pipes::default();
         self.sound.begin_anew();

@@ -238,6 +238,20 @@ fn window() -> Vec<ToDisplay> {
 }
 
 #[test]
+fn videos_are_asked_for_where_there_are_decoders_alone() {
+    let ticket = Ticket { session: SessionId([1; 16]), secret: secret(), incarnation: incarnation() };
+    let decoding = |role| Viewer::with_decoders(role, ticket, Time::ZERO, HostTime(0));
+    let viewers = [(viewer(), false), (display(), false)];
+    let decoding = [Role::View, Role::Control].map(|role| (decoding(role), true));
+    for (viewer, expected) in viewers.into_iter().chain(decoding) {
+        let host = sounding_host(Capabilities::VIDEO);
+        let pair = Pair::new(viewer, host);
+        assert_eq!(pair.host.capabilities().has(Capabilities::VIDEO), expected);
+        assert_eq!(pair.notices, [Notice::Welcome]);
+    }
+}
+
+#[test]
 fn a_viewer_is_let_in_shows_a_window_and_answers() {
     let mut pair = Pair::new(viewer(), host());
     assert!(pair.notices.is_empty(), "the host has said nothing after its hello");

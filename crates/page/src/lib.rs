@@ -5,7 +5,7 @@
 //! viewer it has no seat, and is told nothing but what a view is told. As a display it is a small compositor: windows
 //! fill its [`Area`], and it tells programs of the pointer, the keyboard and the clipboard that a script
 //! has. It paints nothing
-//! itself, knows no session and no clock, and shows no videos.
+//! itself, and knows no session and no clock; the frames of videos it gives to the script to be decoded.
 //!
 //! Invariant: any input of the app side ends at most the program that it is about, and all programs together take no
 //! more memory than the limits of [`Page`] say.
@@ -15,6 +15,7 @@ mod ask;
 mod client;
 mod clipboard;
 mod control;
+mod decoders;
 mod desk;
 mod end;
 mod hit;
@@ -39,10 +40,12 @@ mod share;
 mod shares;
 mod surface;
 mod updates;
+mod videos;
 mod windows;
 
 pub use area::Area;
 pub use clipboard::{Clip, MAX_COPIED_PICTURE, MAX_COPIED_TEXT, Pipe, Transfer};
+pub use decoders::Task;
 pub use end::End;
 pub use keymap::Level;
 pub use page::{Cursor, Ended, MAX_PROGRAMS, Page};

@@ -7,8 +7,10 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use wayferry_proto::{ConnectionId, Time, UpdateHeader};
+use wayferry_video::Layout;
 
 use crate::area::Area;
+use crate::decoders::{Decoders, Task};
 use crate::end::End;
 use crate::program::Program;
 use crate::role::Role;
@@ -68,15 +70,26 @@ pub struct Page {
 impl Page {
     /// Shows nothing.
     pub fn new(role: Role) -> Self {
+        Self::with_decoders(role, Decoders::new())
+    }
+
+    fn with_decoders(role: Role, decoders: Rc<Decoders>) -> Self {
         Self {
             programs: BTreeMap::new(),
-            shares: Shares::new(),
+            shares: Shares::new(decoders),
             ended: VecDeque::new(),
             role,
             area: Area::default(),
             seat: (role == Role::Control).then(Seat::new),
             is_changed: true,
         }
+    }
+
+    /// Shows nothing, as one that is new. Its decoders have no more to do, and numbers go on.
+    pub fn begin_anew(&mut self) {
+        let decoders = Rc::clone(&self.shares.decoders);
+        *self = Self::with_decoders(self.role, Rc::clone(&decoders));
+        decoders.end_all();
     }
 
     /// A program is there; the one of that number before it is not any more.
@@ -115,6 +128,29 @@ impl Page {
     /// Takes in an update. One of a program that is not shown is ignored.
     pub fn on_update(&mut self, now: Time, header: &UpdateHeader, chunks: Vec<Bytes>) {
         self.with(header.connection, |program| program.on_update(now, header, chunks));
+    }
+
+    /// What the script's decoders are to do next.
+    pub fn poll_task(&mut self) -> Option<Task> {
+        self.shares.decoders.poll()
+    }
+
+    /// A frame was decoded, and these are its planes. One that nothing is known of is passed over.
+    pub fn on_decoded(&mut self, now: Time, number: u32, layout: Layout, planes: Vec<u8>) {
+        self.shares.decoders.on_decoded(number, layout, planes);
+        self.on_videos(now);
+    }
+
+    /// A frame will not be decoded: its decoder has failed, and is ended.
+    pub fn on_undecodable(&mut self, now: Time, number: u32) {
+        self.shares.decoders.on_undecodable(number);
+        self.on_videos(now);
+    }
+
+    fn on_videos(&mut self, now: Time) {
+        let waiting = self.programs.iter().filter(|(_, program)| program.awaits_videos());
+        let waiting: Vec<ConnectionId> = waiting.map(|(id, _)| *id).collect();
+        waiting.into_iter().for_each(|connection| self.with(connection, |program| program.on_videos(now)));
     }
 
     fn with(&mut self, connection: ConnectionId, act: impl FnOnce(&mut Program)) {
@@ -175,11 +211,16 @@ impl Page {
     /// When [`Self::on_timeout`] is to be called.
     pub fn next_timeout(&self) -> Option<Time> {
         let seat = self.seat.as_ref().and_then(|seat| seat.keyboard.next_timeout());
-        self.programs.values().filter_map(Program::next_timeout).chain(seat).min()
+        let videos = self.shares.decoders.next_timeout();
+        self.programs.values().filter_map(Program::next_timeout).chain(seat).chain(videos).min()
     }
 
-    /// Does what is due: what has not been drawn for a second is told to be hidden, and keys that are down to be so.
+    /// Does what is due: what has not been drawn for a second is told to be hidden, and keys that are down to be so; a
+    /// decoder that has owed a frame for a second is ended.
     pub fn on_timeout(&mut self, now: Time) {
+        if self.shares.decoders.on_timeout(now) {
+            self.on_videos(now);
+        }
         if let Some(seat) = &mut self.seat {
             seat.keyboard.on_timeout(now, &mut self.programs);
         }
@@ -196,10 +237,11 @@ impl Page {
         self.programs.get_mut(&connection)
     }
 
-    /// Bytes that are kept: pixels, updates and messages that wait, messages to be sent, objects, and ends to be told.
+    /// Bytes that are kept: pixels, updates and messages that wait, messages to be sent, objects, videos, and ends that
+    /// are to be told.
     pub fn kept(&self) -> usize {
-        let Shares { contents, updates, messages, said, objects } = &*self.shares;
+        let Shares { contents, updates, messages, said, objects, decoders } = &*self.shares;
         let shares = [contents, updates, messages, said, objects].into_iter().map(|share| share.taken());
-        shares.sum::<usize>() + self.ended.len() * ENDED_COST
+        shares.sum::<usize>() + decoders.taken() + self.ended.len() * ENDED_COST
     }
 }

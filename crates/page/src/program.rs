@@ -16,7 +16,7 @@ use crate::control::Control;
 use crate::end::{End, wrong};
 use crate::intake::Intake;
 use crate::objects::Objects;
-use crate::queues::{Held, Queues, Waiting};
+use crate::queues::{Held, Queues, Step, Waiting};
 use crate::role::Role;
 use crate::said::Said;
 use crate::scene::Window;
@@ -67,7 +67,7 @@ impl Program {
             intake: Intake::default(),
             reader,
             queues: Queues::default(),
-            updates: Updates::new(Rc::clone(&shares.updates)),
+            updates: Updates::new(Rc::clone(&shares.updates), Rc::clone(&shares.decoders)),
             windows: Windows::default(),
             decoder: Decoder::new(),
             serial: 0,
@@ -191,13 +191,34 @@ impl Program {
         Ok(())
     }
 
+    /// Whether something waits for nothing but frames of videos.
+    pub(crate) fn awaits_videos(&self) -> bool {
+        self.queues.has_undecoded()
+    }
+
+    /// Frames of videos were decoded, or will not be.
+    pub(crate) fn on_videos(&mut self, now: Time) {
+        let mut groups = self.queues.take_undecoded().into_iter();
+        let outcome = groups.try_for_each(|group| self.go_on(now, group));
+        self.settle(outcome);
+    }
+
     /// Carries out what waits in a window, as far as its pixels are there.
     fn go_on(&mut self, now: Time, group: WireId) -> Result<(), End> {
         loop {
-            let updates = &self.updates;
-            let Some(held) = self.queues.pop(group, |surface, seq| updates.is_there(surface, seq)) else {
-                return Ok(());
-            };
+            let ahead = if self.shares.decoders.are_busy() { 0 } else { AHEAD };
+            let updates = &mut self.updates;
+            let held = self.queues.pop(group, ahead, |step, surface, seq| match step {
+                Step::Arrived => {
+                    let is_there = updates.is_there(surface, seq);
+                    if is_there {
+                        updates.decode(now, surface, seq);
+                    }
+                    is_there
+                }
+                Step::Decoded => updates.is_decoded(surface, seq),
+            });
+            let Some(held) = held else { return Ok(()) };
             self.intake.go_on(held.cost);
             match held.what {
                 Waiting::Ask(ask) => self.carry_out(ask)?,
@@ -210,7 +231,8 @@ impl Program {
     }
 
     pub(crate) fn carry_out(&mut self, ask: Ask) -> Result<(), End> {
-        match &ask {
+        let done = if let Ask::End { after, .. } = &ask { after } else { &ask };
+        match done {
             Ask::Create(surface) => self.updates.create(*surface)?,
             Ask::Destroy(surface) => self.updates.destroy(*surface),
             _ => {}
@@ -246,6 +268,7 @@ impl Program {
             UnitContent::Keep => {}
             UnitContent::None => {
                 self.windows.unmap(surface);
+                self.updates.end_videos(surface);
                 self.is_stale = true;
             }
             UnitContent::Update(seq) => {
@@ -255,6 +278,7 @@ impl Program {
                 if let Some(painted) = painted
                     && painted.paint(&mut self.decoder, &updates, room)?
                 {
+                    self.updates.end_videos(surface);
                     self.tell(&ToApp::Refresh { surface });
                 }
             }
@@ -370,6 +394,9 @@ impl Program {
 
 /// What waits in a program whose display is a page, waits in one queue.
 const ALL: WireId = WireId::DISPLAY;
+
+/// Units behind the one that has its turn whose videos are decoded already, if their pixels are there.
+const AHEAD: usize = 8;
 
 /// The only event of that interface.
 pub(crate) const XDG_SURFACE_CONFIGURE: u16 = 0;

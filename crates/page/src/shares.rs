@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 
+use crate::decoders::Decoders;
 use crate::share::Share;
 
 /// Bytes of pixels of all surfaces: 32 screens of 3840 × 2160.
@@ -25,16 +26,19 @@ pub(crate) struct Shares {
     pub(crate) messages: Rc<Share>,
     pub(crate) said: Rc<Share>,
     pub(crate) objects: Rc<Share>,
+    pub(crate) decoders: Rc<Decoders>,
 }
 
 impl Shares {
-    pub(crate) fn new() -> Rc<Self> {
+    /// With decoders that there may have been before.
+    pub(crate) fn new(decoders: Rc<Decoders>) -> Rc<Self> {
         Rc::new(Self {
             contents: Share::new("bytes of pixels", MAX_CONTENTS),
             updates: Share::new("bytes of updates that wait for their units", MAX_UPDATES),
             messages: Share::new("bytes of messages that wait for pixels", MAX_MESSAGES),
             said: Share::new("bytes of messages that are to be sent", MAX_SAID),
             objects: Share::new("bytes of objects", MAX_OBJECTS),
+            decoders,
         })
     }
 }

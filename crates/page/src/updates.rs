@@ -1,6 +1,7 @@
 //! The updates that wait for their units.
 //!
-//! They stay packed until they are painted. Invariant: those of a surface are painted in sequence, each once.
+//! They stay packed until they are painted, but for frames of videos, which are decoded when their unit has its turn or
+//! is about to. Invariant: those of a surface are painted in sequence, each once.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -8,11 +9,14 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use wayferry_message::WireId;
+use wayferry_pixels::video::{self, Frame};
 use wayferry_pixels::{Content, Decoder, Format, Region, Size};
-use wayferry_proto::{SurfaceId, UpdateHeader, UpdateSeq, fence};
+use wayferry_proto::{SurfaceId, Time, UpdateHeader, UpdateSeq, fence};
 
+use crate::decoders::Decoders;
 use crate::end::{End, wrong};
 use crate::share::{Lease, Share};
+use crate::videos::{Shown, Videos};
 
 /// What an update, and a chunk, that wait take beside their bytes.
 const UPDATE_COST: usize = 256;
@@ -28,7 +32,10 @@ pub(crate) struct Updates {
     stored: BTreeMap<WireId, BTreeMap<u64, Stored>>,
     /// The surface that was made last.
     newest: WireId,
+    /// Of all surfaces that there are.
+    videos: BTreeMap<WireId, Videos>,
     share: Rc<Share>,
+    decoders: Rc<Decoders>,
 }
 
 /// An update, packed.
@@ -38,12 +45,25 @@ pub(crate) struct Stored {
     pub(crate) format: Format,
     pub(crate) fresh: bool,
     chunks: Vec<Bytes>,
+    /// Those that were not given out.
+    frames: Vec<Frame>,
+    /// Those that were.
+    shown: Vec<Shown>,
+    /// What is wrong with its frames, once that is known.
+    wrong: Option<String>,
     _lease: Lease,
 }
 
 impl Updates {
-    pub(crate) fn new(share: Rc<Share>) -> Self {
-        Self { book: fence::Updates::new(), stored: BTreeMap::new(), newest: WireId::NULL, share }
+    pub(crate) fn new(share: Rc<Share>, decoders: Rc<Decoders>) -> Self {
+        Self {
+            book: fence::Updates::new(),
+            stored: BTreeMap::new(),
+            newest: WireId::NULL,
+            videos: BTreeMap::new(),
+            share,
+            decoders,
+        }
     }
 
     /// A surface has been made.
@@ -54,6 +74,7 @@ impl Updates {
         let skipped: Vec<WireId> = self.stored.range(skipped).map(|(id, _)| *id).collect();
         skipped.iter().for_each(|id| drop(self.stored.remove(id)));
         self.newest = surface;
+        self.videos.insert(surface, Videos::default());
         Ok(())
     }
 
@@ -61,6 +82,7 @@ impl Updates {
     pub(crate) fn destroy(&mut self, surface: WireId) {
         self.book.destroy(SurfaceId(surface.0));
         self.stored.remove(&surface);
+        self.videos.remove(&surface);
     }
 
     /// All of an update is here.
@@ -78,7 +100,7 @@ impl Updates {
         if is_wanted {
             let bytes: usize = chunks.iter().map(|chunk| chunk.len() + CHUNK_COST).sum();
             let lease = self.share.lease(bytes + UPDATE_COST)?;
-            let update = Stored { size, format, fresh: header.fresh, chunks, _lease: lease };
+            let update = Stored::new(size, format, header.fresh, chunks, lease);
             self.stored.entry(surface).or_default().insert(seq.0, update);
         }
         Ok(())
@@ -104,6 +126,38 @@ impl Updates {
         self.book.reached(SurfaceId(surface.0)) >= Some(seq)
     }
 
+    /// Has the frames decoded that a surface's updates have up to this one, which is there. Nothing is left of those
+    /// before one that begins anew.
+    pub(crate) fn decode(&mut self, now: Time, surface: WireId, seq: UpdateSeq) {
+        let (Some(videos), Some(stored)) = (self.videos.get_mut(&surface), self.stored.get_mut(&surface))
+        else {
+            return;
+        };
+        if seq.0 <= videos.last {
+            return;
+        }
+        let mut new = stored.range_mut(videos.last + 1..=seq.0).rev();
+        let first = new.find_map(|(number, update)| update.fresh.then_some(*number));
+        for (number, update) in stored.range_mut(first.unwrap_or(videos.last + 1)..=seq.0) {
+            update.decode(now, *number, videos, &self.decoders);
+        }
+        videos.last = seq.0;
+    }
+
+    /// Whether those that were to be decoded up to this update are.
+    pub(crate) fn is_decoded(&mut self, surface: WireId, seq: UpdateSeq) -> bool {
+        self.videos.get_mut(&surface).is_none_or(|videos| videos.are_there(seq.0))
+    }
+
+    /// A surface has lost its content: its videos are over. Those that are to be shown later have begun after that.
+    pub(crate) fn end_videos(&mut self, surface: WireId) {
+        let Some(videos) = self.videos.get_mut(&surface) else { return };
+        let stored = self.stored.get(&surface);
+        if stored.is_none_or(|stored| stored.range(..=videos.last).next().is_none()) {
+            videos.clear();
+        }
+    }
+
     /// The updates that bring a surface's content up to one, from the last that begins anew, in sequence.
     pub(crate) fn take(&mut self, surface: WireId, seq: UpdateSeq) -> Vec<Stored> {
         let Some(stored) = self.stored.get_mut(&surface) else { return Vec::new() };
@@ -115,11 +169,40 @@ impl Updates {
 }
 
 impl Stored {
+    fn new(size: Size, format: Format, fresh: bool, chunks: Vec<Bytes>, lease: Lease) -> Self {
+        let split = video::split(&chunks, size).map(|(frames, others)| {
+            let others = (!frames.is_empty()).then(|| others.into_iter().cloned().collect());
+            (frames, others)
+        });
+        let (frames, chunks, wrong) = match split {
+            Ok((frames, others)) => (frames, others.unwrap_or(chunks), None),
+            Err(error) => (Vec::new(), Vec::new(), Some(error.to_string())),
+        };
+        Self { size, format, fresh, chunks, frames, shown: Vec::new(), wrong, _lease: lease }
+    }
+
+    fn decode(&mut self, now: Time, number: u64, videos: &mut Videos, decoders: &Rc<Decoders>) {
+        let frames = std::mem::take(&mut self.frames);
+        match videos.advance(now, decoders, (self.format, self.fresh), &frames) {
+            Ok(shown) => {
+                videos.wait_for(number, &shown);
+                self.shown = shown;
+            }
+            Err(what) => self.wrong = Some(what),
+        }
+    }
+
     /// Paints it on the content that it builds on. Says where.
     ///
     /// # Errors
     /// What is wrong with it; the content is as before then.
     pub(crate) fn paint(&self, decoder: &mut Decoder, content: &mut Content) -> Result<Region, String> {
+        if let Some(wrong) = &self.wrong {
+            return Err(wrong.clone());
+        }
+        if !self.shown.iter().all(Shown::is_there) {
+            return Err("a frame of a video cannot be decoded".to_owned());
+        }
         if (content.size(), content.format()) != (self.size, self.format) {
             return Err("it builds on content of another size or format".to_owned());
         }
@@ -133,6 +216,11 @@ impl Stored {
             }
             opened.push(chunk);
         }
-        decoder.paint(content, &opened).map_err(|error| error.to_string())
+        let mut region = decoder.paint(content, &opened).map_err(|error| error.to_string())?;
+        for shown in &self.shown {
+            shown.paint(content);
+            region.add(shown.rect);
+        }
+        Ok(region)
     }
 }

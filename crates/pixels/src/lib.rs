@@ -55,6 +55,7 @@ mod region;
 #[cfg(feature = "encode")]
 mod scroll;
 mod shared;
+mod streams;
 mod tighten;
 mod tiles;
 #[cfg(feature = "encode")]
@@ -73,5 +74,6 @@ pub use format::Format;
 pub use geometry::{MAX_PIXELS, MAX_SIDE, Rect, Size};
 pub use motion::{MAX_VIDEOS, Video};
 pub use region::{MAX_RECTS, Region};
+pub use streams::Streams;
 #[cfg(feature = "encode")]
 pub use triage::Allowance;

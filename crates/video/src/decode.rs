@@ -5,9 +5,8 @@
 //! predicted from a wrong picture is wrong too.
 
 use crate::codec;
-use crate::color::Order;
 use crate::error::Error;
-use crate::planes::View;
+use crate::picture::Picture;
 use crate::size::Size;
 use crate::stream::{self, Kind};
 
@@ -18,13 +17,6 @@ pub struct Decoder {
     last: Option<u64>,
     /// None when a key frame is needed.
     native: Option<codec::Decoder>,
-}
-
-/// A decoded picture, until the next frame is decoded.
-#[derive(Debug)]
-pub struct Picture<'a> {
-    size: Size,
-    view: View<'a>,
 }
 
 impl Decoder {
@@ -68,22 +60,6 @@ impl Decoder {
         native.decode(data, self.size)?;
         let size = self.size;
         let view = self.native.insert(native).view().ok_or(Error::NeedKey)?;
-        Ok(Picture { size, view })
-    }
-}
-
-impl Picture<'_> {
-    /// Its size.
-    pub fn size(&self) -> Size {
-        self.size
-    }
-
-    /// Hands every row to `paint`, from the top: its number and its pixels, 4 bytes each, the last of which is `fill`.
-    pub fn rows(&self, order: Order, fill: u8, mut paint: impl FnMut(u32, &[u8])) {
-        let mut row = vec![0; self.size.row()];
-        for y in 0..self.size.height() {
-            self.view.row(y as usize, order, fill, &mut row);
-            paint(y, &row);
-        }
+        Ok(Picture::new(size, view))
     }
 }

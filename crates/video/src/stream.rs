@@ -1,7 +1,7 @@
 //! What a frame consists of, checked before the codec sees it.
 //!
 //! The codec is a large piece of C++ that takes many kinds of streams, and memory as a stream asks for it. This module
-//! lets through what [`Encoder`](crate::Encoder) writes and nothing else: a key frame is a sequence parameter set of
+//! lets through what our encoder writes and nothing else: a key frame is a sequence parameter set of
 //! the right size, a picture parameter set and an IDR slice; any other frame is one slice. It looks at no picture data.
 
 use crate::bits::Bits;
@@ -10,7 +10,7 @@ use crate::size::Size;
 
 /// What can be decoded from where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Needs nothing before it.
     Key,
     /// Needs the frame before it.

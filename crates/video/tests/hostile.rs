@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use video::Video;
-use wayferry_video::{Decoder, Encoder, Error, Frame, Order, Quality, Rate, Size};
+use wayferry_video::{Decoder, Encoder, Error, Frame, Gate, Kind, Order, Quality, Rate, Size};
 
 const SIDES: (u32, u32) = (72, 40);
 const RATE: Rate = Rate { bits_per_second: 1_000_000, interval: Duration::from_millis(33) };
@@ -54,6 +54,21 @@ fn a_gap_needs_a_key_frame() {
     assert_eq!(decoder.decode(2, &frames[2].data).unwrap_err(), Error::NeedKey);
     assert_eq!(decoder.decode(5, &frames[5].data).unwrap_err(), Error::NeedKey);
     decoder.decode(6, &frames[6].data).unwrap();
+}
+
+#[test]
+fn what_passes_a_gate_is_what_a_decoder_takes() {
+    let frames = frames(size(), 7);
+    let mut gate = Gate::new(size());
+    assert_eq!(gate.pass(&frames[1].data), Err(Error::NeedKey));
+    assert_eq!(gate.pass(&frames[0].data), Ok(Kind::Key));
+    assert_eq!(gate.pass(&frames[1].data), Ok(Kind::Delta));
+    assert_eq!(gate.pass(&[1; 40]), Err(Error::FrameShape));
+    assert_eq!(gate.pass(&frames[2].data), Err(Error::NeedKey));
+    assert_eq!(gate.pass(&frames[3].data), Ok(Kind::Key));
+    assert_eq!(gate.pass(&frames[6].data), Ok(Kind::Key));
+    let mut other = Gate::new(Size::new(200, 40).unwrap());
+    assert!(matches!(other.pass(&frames[0].data), Err(Error::FrameSize { .. })));
 }
 
 #[test]

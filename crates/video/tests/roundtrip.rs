@@ -5,7 +5,7 @@ mod video;
 use std::time::Duration;
 
 use video::{Video, psnr};
-use wayferry_video::{Decoder, Encoder, Error, Frame, Order, Quality, Rate, Size};
+use wayferry_video::{Decoded, Decoder, Encoder, Error, Frame, Layout, Order, Quality, Rate, Size};
 
 const RATE: Rate = Rate { bits_per_second: 2_000_000, interval: Duration::from_nanos(1_000_000_000 / 30) };
 
@@ -37,6 +37,26 @@ impl Pair {
         });
         self.number += 1;
         back
+    }
+}
+
+#[test]
+fn planes_from_elsewhere_make_the_same_pixels() {
+    for (width, height) in [(1, 1), (33, 31), (101, 67), (320, 180)] {
+        let (mut pair, mut video) = (Pair::new(width, height), Video::new(width, height));
+        let frame = pair.encode(&video.next(), RATE, false);
+        let size = pair.decoder.size();
+        let picture = pair.decoder.decode(0, &frame.data).unwrap();
+        for layout in [Layout::I420, Layout::Nv12] {
+            let planes = picture.planes(layout);
+            assert_eq!(planes.len(), Decoded::length(size));
+            assert!(Decoded::new(size, layout, planes[1..].to_vec()).is_none());
+            let other = Decoded::new(size, layout, planes).unwrap();
+            let (mut pixels, mut others) = (Vec::new(), Vec::new());
+            picture.rows(Order::Rgbx, 7, |_, row| pixels.extend_from_slice(row));
+            other.picture().rows(Order::Rgbx, 7, |_, row| others.extend_from_slice(row));
+            assert!(pixels == others, "{layout:?} of {width} x {height}");
+        }
     }
 }
 

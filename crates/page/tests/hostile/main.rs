@@ -1,15 +1,25 @@
 //! Any input of an app side: no panic, and no more memory than the limits say.
 
+#[path = "../videos/browser.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod browser;
 #[path = "../view/mod.rs"]
 mod view;
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 use proptest::prelude::*;
 use wayferry_message::value::{Positioner, RegionOp};
 use wayferry_message::{ToDisplay, Unit, UnitContent, WireArg, WireId};
-use wayferry_page::{Area, Inside, Level, Node, Page, Role, Wheel, rgba};
+use wayferry_page::{Area, Inside, Level, Node, Page, Role, Task, Wheel, rgba};
+use wayferry_pixels::video::Frame;
+use wayferry_pixels::{Rect, Video};
 use wayferry_proto::{Time, UpdateHeader, UpdateSeq};
+use wayferry_video::Layout;
 
+use browser::{Film, bytes_of};
 use view::*;
 
 #[derive(Debug, Clone)]
@@ -23,6 +33,8 @@ enum Step {
     Open,
     /// What a script says of the user: which of all that there is, of what surface, and two numbers.
     User(u8, WireId, i16, i16),
+    /// What it says of frames: what of all that there is, and a number.
+    Decode(u8, u8),
 }
 
 /// Ids that are often ones that are there.
@@ -143,12 +155,44 @@ fn update() -> impl Strategy<Value = Step> {
     })
 }
 
+/// Frames of a video at the corner of any surface here, the first one first.
+fn film() -> &'static [Frame] {
+    static FILM: OnceLock<Vec<Frame>> = OnceLock::new();
+    FILM.get_or_init(|| {
+        let mut film = Film::new(0, Rect::new(0, 0, 4, 4));
+        (0..4).map(|at| film.next(at * 60)).collect()
+    })
+}
+
+/// A frame that may be sound.
+fn frame() -> impl Strategy<Value = Frame> {
+    let data = prop_oneof![
+        4 => (0usize..4).prop_map(|at| film()[at].data.clone()),
+        1 => proptest::collection::vec(any::<u8>(), 0..40),
+    ];
+    let width = prop_oneof![4 => Just(4u32), 1 => 1u32..9];
+    (0u8..5, 0u32..3, width, any::<bool>(), data).prop_map(|(stream, x, width, key, data)| {
+        let video = Video { stream, rect: Rect::new(x, 0, width, 4), key };
+        Frame { video, fourth: 9, data }
+    })
+}
+
+/// An update with one.
+fn moving() -> impl Strategy<Value = Step> {
+    (id(), 1u64..8, 4u32..9, any::<bool>(), frame()).prop_map(|(surface, seq, side, fresh, frame)| {
+        let chunks = [chunks(1, 7), bytes_of(&frame)].concat();
+        Step::Update(header(surface.0, seq, side, fresh), chunks)
+    })
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => likely().prop_map(|said| said.into_iter().map(Step::Say).collect::<Vec<_>>()),
         4 => any_unit().prop_map(|unit| vec![Step::Say(ToDisplay::Unit(unit))]),
         2 => any_request().prop_map(|request| vec![Step::Say(ToDisplay::Request(request))]),
         6 => update().prop_map(|update| vec![update]),
+        4 => moving().prop_map(|update| vec![update]),
+        2 => (any::<u8>(), any::<u8>()).prop_map(|(which, number)| vec![Step::Decode(which, number)]),
         1 => proptest::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| vec![Step::Raw(bytes)]),
         1 => Just(vec![Step::Frame]),
         1 => (0u64..2000).prop_map(|time| vec![Step::Pass(time)]),
@@ -180,6 +224,26 @@ fn look(page: &mut Page) {
     surfaces.into_iter().for_each(|surface| assert!(program.take_damage(surface).is_some()));
 }
 
+/// Does something with what there is to decode, which may be wrong.
+fn decode(page: &mut Page, now: Time, owed: &mut Vec<u32>, (which, number): (u8, u8)) {
+    let given = std::iter::from_fn(|| page.poll_task());
+    owed.extend(given.filter_map(|task| match task {
+        Task::Decode { number, .. } => Some(number),
+        Task::End { .. } => None,
+    }));
+    let (layout, planes) =
+        if which & 4 == 0 { (Layout::I420, 384) } else { (Layout::Nv12, 256 + which as usize) };
+    match which % 4 {
+        0 | 1 => {
+            std::mem::take(owed)
+                .into_iter()
+                .for_each(|number| page.on_decoded(now, number, layout, vec![which; planes]));
+        }
+        2 => page.on_undecodable(now, number.into()),
+        _ => page.on_decoded(now, number.into(), layout, vec![which; planes]),
+    }
+}
+
 /// What a script says of the user.
 fn use_it(page: &mut Page, now: Time, (which, surface, x, y): (u8, WireId, i16, i16)) {
     let (code, pressed) = (u32::from(x.unsigned_abs()), y % 2 == 0);
@@ -207,15 +271,23 @@ enum Deed {
     Viewport(usize),
     /// A surface ends, or one of the objects after it.
     End(usize, u64),
-    /// A commit, with children and the number of its update, which may not come.
+    /// A commit, with children; of each, it names the last update that has come, or one so much later.
     Commit {
         surface: usize,
         children: Vec<usize>,
         update: Option<u64>,
         changes: Vec<(usize, u16, [i32; 2])>,
     },
+    /// The next update of a surface, which seldom is a later one.
     Update(usize, u64, bool),
+    /// The same with a frame of a video, which begins with the first.
+    Moving(usize, u64, usize),
+    Decode(u8, u8),
     Frame,
+}
+
+fn late() -> impl Strategy<Value = u64> {
+    prop_oneof![9 => Just(0u64), 1 => 1u64..3]
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
@@ -225,7 +297,7 @@ fn deed() -> impl Strategy<Value = Deed> {
     let commit = (
         which(),
         proptest::collection::vec(which(), 0..3),
-        proptest::option::of(1u64..6),
+        proptest::option::of(late()),
         proptest::collection::vec(change, 0..2),
     );
     prop_oneof![
@@ -236,7 +308,9 @@ fn deed() -> impl Strategy<Value = Deed> {
         8 => commit.prop_map(|(surface, children, update, changes)| {
             Deed::Commit { surface, children, update, changes }
         }),
-        8 => (which(), 1u64..6, any::<bool>()).prop_map(|(which, seq, fresh)| Deed::Update(which, seq, fresh)),
+        8 => (which(), late(), any::<bool>()).prop_map(|(which, late, fresh)| Deed::Update(which, late, fresh)),
+        6 => (which(), late(), 0usize..4).prop_map(|(which, late, frame)| Deed::Moving(which, late, frame)),
+        3 => any::<(u8, u8)>().prop_map(|(which, number)| Deed::Decode(which, number)),
         1 => Just(Deed::Frame),
     ]
 }
@@ -246,6 +320,8 @@ fn deed() -> impl Strategy<Value = Deed> {
 struct Made {
     next: u64,
     surfaces: Vec<u64>,
+    /// By surfaces, their last updates.
+    updates: BTreeMap<u64, u64>,
     units: u64,
 }
 
@@ -258,6 +334,19 @@ impl Made {
         self.next += 6;
         self.surfaces.push(self.next);
         self.next
+    }
+
+    /// The next update of a surface.
+    fn next_update(&mut self, which: usize, late: u64) -> (u64, u64) {
+        let surface = self.surface(which).unwrap_or(20);
+        let last = self.updates.entry(surface).or_default();
+        *last += 1 + late;
+        (surface, *last)
+    }
+
+    fn content(&self, surface: u64, update: Option<u64>) -> UnitContent {
+        let last = self.updates.get(&surface).copied().unwrap_or(1);
+        update.map_or(UnitContent::Keep, |late| UnitContent::Update(UpdateSeq(last + late)))
     }
 
     fn says(&mut self, deed: &Deed) -> Option<Vec<ToDisplay>> {
@@ -275,11 +364,12 @@ impl Made {
             Deed::End(which, after) => vec![ask(WireId(self.surface(*which)? + after), 0, vec![])],
             Deed::Commit { surface, children, update, changes } => {
                 let surface = self.surface(*surface)?;
-                let content = update.map_or(UnitContent::Keep, |seq| UnitContent::Update(UpdateSeq(seq)));
                 let children = children.iter().filter_map(|child| self.surface(*child));
                 let children: Vec<u64> = children.filter(|child| *child != surface).collect();
                 self.units += 1;
-                let children = children.into_iter().map(|child| unit(WireId(child), self.units, content));
+                let children = children
+                    .into_iter()
+                    .map(|child| unit(WireId(child), self.units, self.content(child, *update)));
                 let changes = changes.iter().filter_map(|(which, opcode, numbers)| {
                     let args = match opcode {
                         1 => numbers.map(WireArg::Int).to_vec(),
@@ -291,10 +381,10 @@ impl Made {
                     let object = self.surface(*which)? + if *opcode < 7 { 2 } else { 0 };
                     Some(request(WireId(object), *opcode, args))
                 });
-                let own = unit(WireId(surface), self.units, content);
+                let own = unit(WireId(surface), self.units, self.content(surface, *update));
                 vec![ToDisplay::Unit(Unit { children: children.collect(), state: changes.collect(), ..own })]
             }
-            Deed::Update(..) | Deed::Frame => return None,
+            Deed::Update(..) | Deed::Moving(..) | Deed::Decode(..) | Deed::Frame => return None,
         })
     }
 }
@@ -324,35 +414,77 @@ proptest! {
     ) {
         let role = if is_display { Role::Control } else { Role::View };
         let (mut page, mut made) = (page_as(role), Made { next: 20, ..Made::default() });
+        let mut owed = Vec::new();
         for deed in deeds {
             for message in made.says(&deed).unwrap_or_default() {
                 say(&mut page, &message);
             }
             match deed {
-                Deed::Update(which, seq, fresh) => {
-                    let surface = made.surface(which).unwrap_or(20);
+                Deed::Update(which, late, fresh) => {
+                    let (surface, seq) = made.next_update(which, late);
+                    let fresh = fresh || seq == 1;
                     page.on_update(Time::ZERO, &header(surface, seq, 8, fresh), chunks(8, seq as u8));
                 }
+                Deed::Moving(which, late, frame) => {
+                    let (surface, seq) = made.next_update(which, late);
+                    let chunks = [chunks(if seq == 1 { 8 } else { 1 }, 7), bytes_of(&film()[frame])].concat();
+                    page.on_update(Time::ZERO, &header(surface, seq, 8, seq == 1), chunks);
+                }
+                Deed::Decode(which, number) => decode(&mut page, Time::ZERO, &mut owed, (which, number)),
                 Deed::Frame => page.on_frame(0),
                 _ => {}
             }
             look(&mut page);
             if page.poll_ended().is_some() {
+                decode(&mut page, Time::ZERO, &mut owed, (0, 0));
                 prop_assert_eq!(page.kept(), 0);
                 page = page_as(role);
                 made = Made { next: 20, ..Made::default() };
             }
         }
         page.close(PROGRAM);
+        decode(&mut page, Time::ZERO, &mut owed, (0, 0));
         prop_assert_eq!(page.kept(), 0);
+    }
+
+    #[test]
+    fn any_frames_and_answers_are_borne_and_given_back(
+        steps in proptest::collection::vec(
+            (proptest::collection::vec(frame(), 0..3), any::<[bool; 2]>(), any::<(u8, u8)>(), 0u64..400), 1..60
+        ),
+        is_display: bool
+    ) {
+        let role = if is_display { Role::Control } else { Role::View };
+        let (mut page, mut now, mut owed) = (page_as(role), Time::ZERO, Vec::new());
+        window(60).iter().for_each(|message| say(&mut page, message));
+        for (seq, (frames, [fresh, says], answer, time)) in (1..).zip(steps) {
+            let fresh = fresh || seq == 1;
+            let mut chunks = chunks(if fresh { 8 } else { 1 }, 7);
+            frames.iter().for_each(|frame| chunks.extend(bytes_of(frame)));
+            page.on_update(now, &header(60, seq, 8, fresh), chunks);
+            if says {
+                page.on_message(now, PROGRAM, &ToDisplay::Unit(Unit { number: seq + 1, ..show(60, seq) }).encode());
+            }
+            decode(&mut page, now, &mut owed, answer);
+            now += std::time::Duration::from_millis(time);
+            page.on_timeout(now);
+            look(&mut page);
+        }
+        page.close(PROGRAM);
+        decode(&mut page, now, &mut owed, (0, 0));
+        prop_assert_eq!(page.kept(), 0);
+        let mut left = std::iter::from_fn(|| page.poll_task());
+        let ends = left.all(|task| matches!(task, Task::End { .. }));
+        prop_assert!(ends, "something is still to be decoded");
     }
 
     #[test]
     fn any_input_of_an_app_side_is_borne_and_given_back(steps in steps(), is_display: bool) {
         let mut page = page_as(if is_display { Role::Control } else { Role::View });
-        let mut now = Time::ZERO;
+        let (mut now, mut owed) = (Time::ZERO, Vec::new());
         for step in steps {
             match step {
+                Step::Decode(which, number) => decode(&mut page, now, &mut owed, (which, number)),
                 Step::Say(message) => page.on_message(now, PROGRAM, &message.encode()),
                 Step::Raw(bytes) => page.on_message(now, PROGRAM, &bytes),
                 Step::Update(header, chunks) => page.on_update(now, &header, chunks),
@@ -365,11 +497,13 @@ proptest! {
                 Step::Open => page.open(PROGRAM).unwrap(),
                 Step::User(which, surface, x, y) => use_it(&mut page, now, (which, surface, x, y)),
             }
-            prop_assert!(page.kept() <= (1 << 30) + (384 << 20) + 2 * (32 << 20) + (64 << 20) + 100 * 512);
+            let most = (1 << 30) + (384 << 20) + 2 * (32 << 20) + (64 << 20) + (640 << 20) + 100 * 512;
+            prop_assert!(page.kept() <= most);
             prop_assert!(page.programs().all(|(_, program)| program.end().is_none()));
         }
         look(&mut page);
         page.close(PROGRAM);
+        decode(&mut page, now, &mut owed, (0, 0));
         prop_assert_eq!(page.kept(), 0);
     }
 }

@@ -472,3 +472,20 @@ fn regression_an_xdg_surface_was_a_window_twice_and_stacking_named_any_surface()
         assert!(matches!(end(&mut page), Some(End::Violation(_))), "{sibling}");
     }
 }
+
+#[test]
+fn regression_what_had_come_for_a_surface_was_kept_when_a_program_of_a_display_ended_it() {
+    for role in [Role::View, Role::Control] {
+        let kept = [false, true].map(|comes| {
+            let mut page = page_as(role);
+            say(&mut page, &create(WireId(60)));
+            if comes {
+                page.on_update(Time::ZERO, &header(60, 1, 64, true), chunks(64, 9));
+            }
+            say(&mut page, &ask(WireId(60), 0, vec![]));
+            said(&mut page);
+            page.kept()
+        });
+        assert_eq!(kept[0], kept[1], "{role:?}");
+    }
+}

@@ -24,13 +24,18 @@ pub(crate) fn page() -> Page {
 pub(crate) fn page_as(role: Role) -> Page {
     let mut page = Page::new(role);
     page.open(PROGRAM).expect("room");
+    bind_all(&mut page);
+    page
+}
+
+/// The program binds everything.
+pub(crate) fn bind_all(page: &mut Page) {
     for global in page.snapshot().globals {
         let id = WireId(2 + 2 * u64::from(global.name));
         let bind =
             ToDisplay::Bind { global: global.name, interface: global.interface, version: global.version, id };
-        say(&mut page, &bind);
+        say(page, &bind);
     }
-    page
 }
 
 pub(crate) fn say(page: &mut Page, message: &ToDisplay) {

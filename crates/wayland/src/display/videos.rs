@@ -3,15 +3,10 @@
 //! It knows nothing of what is beside them. Invariant: videos share no pixel and are few, so their memory is bounded by
 //! that of the surface and some MiB for each; and a video is shown only if all its frames have been, in their order.
 
-use std::collections::BTreeMap;
-
 use wayferry_pixels::video::Frame;
-use wayferry_pixels::{Content, Format, Rect};
+use wayferry_pixels::{Content, Format, Rect, Streams};
 
 use crate::codec::{self, DecodedFrame, Decoder};
-
-/// Updates after which a video without a frame is over.
-const MAX_AGE: u64 = 64;
 
 /// Memory that a decoder may take: in bytes per pixel of its pictures, which are larger than the video by so many
 /// pixels in each direction, and in bytes for any size.
@@ -21,18 +16,7 @@ const LEAST_MEMORY: usize = 4 << 20;
 
 /// The videos of one surface.
 #[derive(Debug, Default)]
-pub(super) struct Videos {
-    videos: BTreeMap<u8, Video>,
-    updates: u64,
-}
-
-#[derive(Debug)]
-struct Video {
-    rect: Rect,
-    decoder: Decoder,
-    /// The update that brought its last frame.
-    last: u64,
-}
+pub(super) struct Videos(Streams<Decoder>);
 
 /// A frame that waits to be painted.
 #[derive(Debug)]
@@ -48,45 +32,32 @@ impl Videos {
     /// # Errors
     /// What is wrong with one. No video can be shown then before it begins anew.
     pub(super) fn decode(&mut self, frames: &[Frame], format: Format) -> Result<Vec<Decoded<'_>>, String> {
-        self.updates += 1;
-        let Self { videos, updates } = self;
-        videos.retain(|_, video| video.last + MAX_AGE >= *updates);
         if !frames.is_empty() && !codec::shows(format) {
             return Err(format!("a video in pixel format {}", format.code()));
         }
-        for frame in frames {
-            let (stream, rect) = (frame.video.stream, frame.video.rect);
-            if frame.video.key {
-                videos.retain(|_, video| !video.rect.intersects(rect));
-                videos.insert(stream, Video { rect, decoder: Decoder::new(rect)?, last: *updates });
-            }
-            if videos.get(&stream).is_none_or(|video| video.rect != rect) {
-                return Err(format!("a frame of video {stream}, which has not begun there"));
-            }
-        }
+        self.0.advance(frames, Decoder::new)?;
         let mut decoded = Vec::with_capacity(frames.len());
-        for (stream, video) in videos {
-            let Some(frame) = frames.iter().find(|frame| frame.video.stream == *stream) else { continue };
-            video.last = *updates;
-            let shown = video.decoder.decode(&frame.data)?;
-            decoded.push(Decoded { rect: video.rect, fourth: frame.fourth, shown });
+        for (stream, decoder) in self.0.decoders() {
+            let Some(frame) = frames.iter().find(|frame| frame.video.stream == stream) else { continue };
+            let shown = decoder.decode(&frame.data)?;
+            decoded.push(Decoded { rect: frame.video.rect, fourth: frame.fourth, shown });
         }
         Ok(decoded)
     }
 
     /// Whether there are none.
     pub(super) fn are_none(&self) -> bool {
-        self.videos.is_empty()
+        self.0.are_none()
     }
 
     /// Forgets all.
     pub(super) fn clear(&mut self) {
-        self.videos.clear();
+        self.0.clear();
     }
 
     /// Bytes that they may take.
     pub(super) fn bytes(&self) -> usize {
-        self.videos.values().map(|video| memory(video.rect)).sum()
+        self.0.rects().map(memory).sum()
     }
 }
 
