@@ -95,18 +95,18 @@ pub(crate) fn stop(own: &OwnFlags, which: Option<Which>) -> Result<u8, Error> {
     order(own, which, &Request::Stop)
 }
 
-/// What a session answers, or the exit code of what has failed on the other machine and has said so. `read` makes out
-/// what is printed there.
+/// What a session answers, and what it is called, if that is known; or the exit code of what has failed on the other
+/// machine and has said so. `read` makes out what is printed there.
 pub(crate) fn ask_session(
     own: &OwnFlags,
     which: &Which,
     request: &Request,
-    read: impl FnOnce(Vec<u8>) -> Option<Answer>,
-) -> Result<Result<Answer, u8>, Error> {
+    read: impl FnOnce(Vec<u8>) -> Option<(Option<String>, Answer)>,
+) -> Result<Result<(Option<String>, Answer), u8>, Error> {
     match which {
         Which::Here(name) => match ask_here(name.as_deref(), request)? {
             (name, answer @ Answer::Not(_)) => Err(refused(&name, answer)),
-            (_, answer) => Ok(Ok(answer)),
+            (name, answer) => Ok(Ok((Some(name), answer))),
         },
         Which::There { host, session } => {
             let (code, printed) = ask_over_ssh(own, host, &words(request, session.clone()))?;

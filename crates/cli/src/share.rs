@@ -19,6 +19,7 @@ use wayferry_host::control::{self, Answer, LinkRole, NewLink, Request, Share, Wo
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::random_name;
 use wayferry_host::sanitize;
+use wayferry_host::sessions;
 use wayferry_net::Ticket;
 use wayferry_net::quic::PageOrigin;
 use wayferry_net::site::{self, Server, Site};
@@ -48,7 +49,7 @@ pub(crate) fn run(own: &OwnFlags, flags: &ShareFlags) -> Result<u8, Error> {
 fn answer(own: &OwnFlags, flags: &ShareFlags, page: PageOrigin, which: &Which) -> Result<u8, Error> {
     let reached = flags.reached.or_else(|| Some(ssh_server_address()).filter(|ip| !ip.is_unspecified()));
     match make(own, flags, page, reached, which)? {
-        Ok(link) => print(format!("{}\n", Answer::Link(link).encode()).as_bytes()),
+        Ok((link, which)) => print(format!("{}\n{}", Answer::Link(link).encode(), called(&which)).as_bytes()),
         Err(code) => Ok(code),
     }
 }
@@ -66,10 +67,12 @@ fn serve(own: &OwnFlags, flags: &ShareFlags, which: &Which) -> Result<u8, Error>
     let origin = guests.as_ref().map_or_else(|| origin(port), |guests| guests.origin(port))?;
     let here = matches!(which, Which::Here(_));
     let reached = guests.as_ref().filter(|_| here).and_then(Guests::address);
-    let mut link = match make(own, flags, origin.clone(), reached, which)? {
-        Ok(link) => link,
+    // Others may come while it is shared.
+    let (mut link, which) = match make(own, flags, origin.clone(), reached, which)? {
+        Ok(made) => made,
         Err(code) => return Ok(code),
     };
+    let which = &which;
     if guests.is_some() {
         link.ticket = guests::ticket(&ticket(&link)?).to_string();
     }
@@ -120,19 +123,46 @@ fn revoking(link: &NewLink, which: &Which) -> String {
     format!("wayferry share --revoke {}{which}", link.id)
 }
 
-/// A link for pages from there, or the exit code of what has failed on the other machine and has said so.
+/// What the session of a link is called, for who has asked through ssh: a line behind the link's.
+fn called(which: &Which) -> String {
+    match which {
+        Which::Here(Some(name)) => format!("{SESSION}{name}\n"),
+        _ => String::new(),
+    }
+}
+
+/// The name in such a line; one of an older version says none.
+fn name_in(printed: &[u8]) -> Option<String> {
+    let name = std::str::from_utf8(printed).ok()?.lines().next()?.strip_prefix(SESSION)?;
+    sessions::check(name).is_ok().then(|| name.to_owned())
+}
+
+/// The session by its name, if that is known.
+fn named(which: &Which, name: Option<String>) -> Which {
+    match which {
+        Which::Here(None) => Which::Here(name),
+        Which::There { host, session: None } => Which::There { host: host.clone(), session: name },
+        which => which.clone(),
+    }
+}
+
+/// A link for pages from there, and its session by name; or the exit code of what has failed on the other machine and
+/// has said so.
 fn make(
     own: &OwnFlags,
     flags: &ShareFlags,
     page: PageOrigin,
     reached: Option<IpAddr>,
     which: &Which,
-) -> Result<Result<NewLink, u8>, Error> {
+) -> Result<Result<(NewLink, Which), u8>, Error> {
     let ShareFlags { control, good_for, .. } = *flags;
     let request = Request::Share(Share { control, good_for, page, reached });
-    let read = |mut printed| control::take(&mut printed).ok().flatten();
+    let read = |mut printed| {
+        let answer = control::take(&mut printed).ok().flatten()?;
+        Some((name_in(&printed), answer))
+    };
     match manage::ask_session(own, which, &request, read)? {
-        Ok(Answer::Link(link)) if link.control == control => Ok(Ok(link)),
+        Ok((name, Answer::Link(link))) if link.control == control => Ok(Ok((link, named(which, name)))),
         Ok(_) => Err(SessionError::PeerViolation("what it said is no such link".into()).into()),
         Err(code) => Ok(Err(code)),
     }
@@ -197,6 +227,8 @@ fn open(site: &Site, place: String) {
     }
 }
 
+/// What goes before a session's name in the answer to who has asked through ssh.
+const SESSION: &str = "session ";
 /// Of `https` (RFC 9110 §4.2.2).
 const HTTPS_PORT: u16 = 443;
 
@@ -234,6 +266,20 @@ mod tests {
         let told = meaning(&link(false, "x"), &there);
         assert!(told.contains("up to 8 may view the session by it, within"), "{told}");
         assert!(told.contains("`wayferry share --revoke 3 user@host:foot`"), "{told}");
+    }
+
+    #[test]
+    fn regression_a_session_that_was_not_named_is_kept_by_its_name() {
+        let here = named(&Which::Here(None), Some("foot".to_owned()));
+        assert_eq!(here, Which::Here(Some("foot".to_owned())));
+        let there = |text: &str| text.parse::<Which>().expect("a session");
+        let printed = called(&here);
+        assert_eq!(named(&there("host"), name_in(printed.as_bytes())), there("host:foot"));
+        assert_eq!(named(&there("host:bar"), Some("foot".to_owned())), there("host:bar"));
+        for printed in ["", "foot\n", "session \n", "session a b\n", "session ../x\n", "session \u{1b}[2J\n"]
+        {
+            assert_eq!(named(&there("host"), name_in(printed.as_bytes())), there("host"), "{printed}");
+        }
     }
 
     #[test]

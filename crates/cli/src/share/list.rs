@@ -11,8 +11,9 @@ use crate::tell::print;
 
 /// Tells which links are good, and who is there by which; gives the exit code.
 pub(super) fn list(own: &OwnFlags, which: &Which, as_json: bool) -> Result<u8, Error> {
-    let read = |printed: Vec<u8>| serde_json::from_slice(&printed).ok().map(Answer::Links);
-    match manage::ask_session(own, which, &Request::Links, read)? {
+    let read =
+        |printed: Vec<u8>| serde_json::from_slice(&printed).ok().map(|links| (None, Answer::Links(links)));
+    match manage::ask_session(own, which, &Request::Links, read)?.map(|(_, answer)| answer) {
         Ok(Answer::Links(links)) if as_json => print(sanitize::json(&json!(links), false).as_bytes()),
         Ok(Answer::Links(links)) => print(table(&links).as_bytes()),
         Ok(_) => Err(SessionError::PeerViolation("what it said are no links".into()).into()),
