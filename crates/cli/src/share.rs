@@ -5,6 +5,7 @@
 //! its bytes pass through this process, which looks into none of them. Which links there are, and who came by them, the
 //! session knows. Invariant: the ticket is in the link's fragment and nowhere else, not on a command line either.
 
+mod gate;
 mod guests;
 mod list;
 mod page;

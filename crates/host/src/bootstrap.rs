@@ -21,8 +21,9 @@
 //! host -> display   attempts <count>
 //! ```
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use wayferry_net::Fingerprint;
@@ -157,15 +158,16 @@ pub fn hear(
     deadline: Time,
     signals: Option<&Signals>,
 ) -> Result<Line, Error> {
-    Line::decode(&hear_text(socket, clock, deadline, signals)?)
+    Line::decode(&hear_text(socket, clock, deadline, signals, None)?)
 }
 
-/// The same before it is looked into.
+/// The same before it is looked into. It also ends when `caller` is readable, which has gone then.
 fn hear_text(
     socket: &OwnedFd,
     clock: &Clock,
     deadline: Time,
     signals: Option<&Signals>,
+    caller: Option<BorrowedFd<'_>>,
 ) -> Result<String, Error> {
     let mut text = Vec::new();
     loop {
@@ -186,9 +188,15 @@ fn hear_text(
                 if let Some(signals) = signals {
                     interests.read(signals);
                 }
+                if let Some(caller) = caller {
+                    interests.add_borrowed(caller, PollFlags::IN);
+                }
                 interests.until(Some(deadline));
-                interests.wait(now)?;
+                let ready = interests.wait(now)?;
                 signals.map_or(Ok(()), Signals::check)?;
+                if caller.is_some_and(|caller| ready.has(&caller)) {
+                    return Err(Error::Bootstrap("who waited for it has gone".into()));
+                }
             }
             Err(error) => return Err(Error::Bootstrap(format!("cannot read from ssh's socket: {error}"))),
         }
@@ -217,20 +225,29 @@ pub fn hear_past(
     hear(socket, clock, deadline, signals)
 }
 
-/// Waits until a session says that it takes a page on this socket ([`Request::Page`](crate::control::Request::Page)),
-/// past what a login prints. What follows is the carrier's.
+/// Waits until a session says that it takes a page on this socket ([`Request::Page`](crate::control::Request::Page)).
+/// Through a login that says so behind a line with this mark: what stands before it is passed over. What follows is the
+/// carrier's.
 ///
 /// # Errors
-/// As [`hear`], and [`Error::NoSession`] where it says that it does not.
-pub fn hear_taken(socket: &OwnedFd, clock: &Clock, deadline: Time) -> Result<(), Error> {
-    for _ in 0..=MAX_NOISE {
-        match Answer::decode(&hear_text(socket, clock, deadline, None)?) {
-            Some(Answer::Done) => return Ok(()),
-            Some(Answer::Not(why)) => return Err(Error::NoSession(why)),
-            _ => {}
-        }
+/// As [`hear`], [`Error::NoSession`] where it says that it does not, and any when `caller` is readable before.
+pub fn hear_taken(
+    socket: &OwnedFd,
+    clock: &Clock,
+    deadline: Time,
+    mark: Option<&str>,
+    caller: &impl AsFd,
+) -> Result<(), Error> {
+    let hear = || hear_text(socket, clock, deadline, None, Some(caller.as_fd()));
+    let mut noise = 0;
+    while mark.is_some_and(|_| noise <= MAX_NOISE) && Some(hear()?.as_str()) != mark {
+        noise += 1;
     }
-    Err(Error::Bootstrap("what it says is no answer".into()))
+    match Answer::decode(&hear()?) {
+        Some(Answer::Done) => Ok(()),
+        Some(Answer::Not(why)) => Err(Error::NoSession(why)),
+        _ => Err(Error::Bootstrap("what it says is no answer".into())),
+    }
 }
 
 /// Version of this exchange.
@@ -326,5 +343,36 @@ mod tests {
         assert_eq!(hear_past(&b, &clock, clock.now(), None).expect("the ticket"), ticket);
         let mut rest = [0; 16];
         assert_eq!(rustix::net::recv(&b, &mut rest, RecvFlags::empty()).expect("recv").0, 8);
+    }
+
+    /// What is made of it where a session says this, through a login or not, and how many bytes are left.
+    fn taken(said: &str, mark: Option<&str>) -> (Result<(), u8>, usize) {
+        let ((a, b), (_caller, here)) = (pair(), pair());
+        rustix::net::send(&a, said.as_bytes(), SendFlags::NOSIGNAL).expect("send");
+        let clock = Clock::start();
+        let taken = hear_taken(&b, &clock, clock.now(), mark, &here).map_err(|error| error.code());
+        let left = rustix::net::recv(&b, &mut [0; 64], RecvFlags::DONTWAIT).map_or(0, |(count, _)| count);
+        (taken, left)
+    }
+
+    #[test]
+    fn regression_what_a_login_prints_is_no_answer_of_the_session() {
+        let login = "done\nnot today\nWelcome.\r\n";
+        assert_eq!(taken(&format!("{login}mark\ndone\nWFMUX1\r\n"), Some("mark")), (Ok(()), 8));
+        assert_eq!(taken(&format!("{login}mark\nnot here\n"), Some("mark")), (Err(82), 0));
+        assert_eq!(taken(login, Some("mark")), (Err(78), 0), "it has not answered");
+        assert_eq!(taken(&format!("{login}mark\nwhat\ndone\n"), Some("mark")), (Err(78), 5));
+        let endless = "x\n".repeat(MAX_NOISE + 9);
+        assert_eq!(taken(&format!("{endless}mark\ndone\n"), Some("mark")).0, Err(78));
+        assert_eq!(taken("done\nWFMUX1\r\n", None), (Ok(()), 8));
+        assert_eq!(taken("Welcome.\ndone\n", None), (Err(78), 5), "nothing comes before on its own socket");
+    }
+
+    #[test]
+    fn an_answer_for_which_nobody_waits_is_not_waited_for() {
+        let ((_a, b), (caller, here)) = (pair(), pair());
+        drop(caller);
+        let (clock, never) = (Clock::start(), Time::new(std::time::Duration::from_secs(1 << 30)));
+        assert_eq!(hear_taken(&b, &clock, never, None, &here).expect_err("it is gone").code(), 78);
     }
 }

@@ -26,7 +26,7 @@ pub use self::listen::{BindError, bind, bind_everywhere};
 use self::request::{Method, Request};
 pub use self::server::Server;
 use self::socket::accept;
-pub use self::socket::{Road, Sockets};
+pub use self::socket::{Caller, Road, Sockets};
 pub use self::tls::{Objection, Tls, TlsFault};
 use crate::quic::PageOrigin;
 

@@ -3,12 +3,12 @@
 //! A connection has one request and one answer, but for those that go on as WebSockets. Who is slow holds up no other:
 //! each has a time for its request, the handshake of TLS before it included, and one for its answer; and of too many
 //! one is closed, the oldest of the place that has most. Invariant: no connection outlives the server by more than it
-//! takes to notice.
+//! takes to notice, for which its end waits a while.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,8 @@ struct Shared {
     site: Arc<Site>,
     tls: Option<Tls>,
     connections: Mutex<Connections>,
+    /// One has gone, and its thread has nothing left to do.
+    gone: Condvar,
     is_over: AtomicBool,
 }
 
@@ -39,6 +41,8 @@ struct Connections {
     /// Of pages that have shown a link: they stay.
     sockets: Vec<Connection>,
     count: u64,
+    /// Threads that run, also those of connections that were closed.
+    running: usize,
 }
 
 struct Connection {
@@ -54,8 +58,8 @@ impl Server {
     /// # Errors
     /// The system has no thread or no descriptor for it.
     pub fn start(listeners: Vec<TcpListener>, site: Arc<Site>, tls: Option<Tls>) -> io::Result<Self> {
-        let (connections, is_over) = Default::default();
-        let shared = Arc::new(Shared { site, tls, connections, is_over });
+        let (connections, gone, is_over) = Default::default();
+        let shared = Arc::new(Shared { site, tls, connections, gone, is_over });
         let mut server = Self { shared, listeners: Vec::new() };
         for listener in listeners {
             let (kept, shared) = (listener.try_clone()?, Arc::clone(&server.shared));
@@ -79,6 +83,9 @@ impl Drop for Server {
         for connection in open.drain(..).chain(sockets.drain(..)) {
             let _ = connection.stream.shutdown(Shutdown::Both);
         }
+        // They end what they have started, which the end of the process would not.
+        let running = |connections: &mut Connections| connections.running > 0;
+        drop(self.shared.gone.wait_timeout_while(connections, END_PATIENCE, running));
     }
 }
 
@@ -98,16 +105,23 @@ impl Shared {
             let _ = gone.stream.shutdown(Shutdown::Both);
         }
         connections.count += 1;
+        connections.running += 1;
         let number = connections.count;
         connections.open.push(Connection { number, from: place(from), stream });
         Ok(number)
     }
 
-    /// This one stays, and has to go for no other. `false` if it had to already, or too many stay.
+    /// This one stays, and has to go for no other. `false` if it had to already, or too many stay, in all or of its
+    /// place.
     fn stay(&self, number: u64) -> bool {
         let mut connections = self.lock();
-        let index = connections.open.iter().position(|other| other.number == number);
-        let Some(index) = index.filter(|_| connections.sockets.len() < SOCKETS_MAX) else { return false };
+        let Some(index) = connections.open.iter().position(|other| other.number == number) else {
+            return false;
+        };
+        let staying = connections.sockets.iter().map(|other| other.from);
+        if !has_room(staying, connections.open[index].from) {
+            return false;
+        }
         let it = connections.open.remove(index);
         connections.sockets.push(it);
         true
@@ -117,6 +131,8 @@ impl Shared {
         let mut connections = self.lock();
         let Connections { open, sockets, .. } = &mut *connections;
         [open, sockets].into_iter().for_each(|those| those.retain(|other| other.number != number));
+        connections.running -= 1;
+        self.gone.notify_all();
     }
 }
 
@@ -136,6 +152,17 @@ fn place(ip: IpAddr) -> IpAddr {
         IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
         ip => ip,
     }
+}
+
+/// Whether one more WebSocket may stay whose browser is at `from`, where there are these. All browsers of this machine
+/// are in one place, which has no share of its own.
+fn has_room(staying: impl Iterator<Item = IpAddr>, from: IpAddr) -> bool {
+    let (mut all, mut of_it) = (0, 0);
+    for other in staying {
+        all += 1;
+        of_it += usize::from(other == from);
+    }
+    all < SOCKETS_MAX && (of_it < PLACE_SOCKETS_MAX || from.is_loopback())
 }
 
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
@@ -220,10 +247,14 @@ const CONNECTIONS_MAX: usize = 16;
 const GUESTS_MAX: usize = 64;
 /// WebSockets at once: two for each that may view, for a guest that comes again may not have left.
 const SOCKETS_MAX: usize = 16;
+/// The same of one place elsewhere, so that a guest leaves room for others.
+const PLACE_SOCKETS_MAX: usize = 4;
 /// How long a caller may take for its request; and for what shows that its page has a link, where that follows.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(10);
 /// How long an answer may take: half a megabyte over a slow line.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(120);
+/// How long the end waits for connections that were closed: a program that brings one to its session has two seconds.
+const END_PATIENCE: Duration = Duration::from_secs(4);
 /// How long callers wait when no descriptors are left.
 const REST: Duration = Duration::from_millis(100);
 

@@ -7,10 +7,11 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{CloseFrame, Role, WebSocket, WebSocketConfig};
 use tungstenite::{Message, Utf8Bytes};
@@ -24,7 +25,18 @@ use crate::ticket::to_base64url;
 /// Which pages may have one, and where it leads.
 pub struct Sockets {
     ticket: String,
-    open: Box<dyn Fn(SocketAddr) -> io::Result<Road> + Send + Sync>,
+    open: Box<Open>,
+}
+
+type Open = dyn Fn(&Caller<'_>) -> io::Result<Road> + Send + Sync;
+
+/// A browser whose page has shown the ticket, and waits for its way to the session.
+///
+/// It has nothing to say before it is answered: its descriptor is readable when it goes, or when the server ends.
+#[derive(Debug)]
+pub struct Caller<'a> {
+    address: SocketAddr,
+    stream: &'a TcpStream,
 }
 
 /// A way to a session that takes a page on it.
@@ -36,11 +48,11 @@ pub struct Road {
 }
 
 impl Sockets {
-    /// For pages that were opened with this ticket. `open` brings one whose browser is there to its session; it may
-    /// take a while, and is called on a thread of its own.
+    /// For pages that were opened with this ticket. `open` brings one to its session, on a thread of its own; it may
+    /// take a while, and is to end soon when its caller goes: until then that keeps its place.
     pub fn new(
         ticket: String,
-        open: impl Fn(SocketAddr) -> io::Result<Road> + Send + Sync + 'static,
+        open: impl Fn(&Caller<'_>) -> io::Result<Road> + Send + Sync + 'static,
     ) -> Self {
         Self { ticket, open: Box::new(open) }
     }
@@ -62,6 +74,30 @@ impl fmt::Debug for Sockets {
     }
 }
 
+impl<'a> Caller<'a> {
+    fn on(stream: &'a TcpStream) -> io::Result<Self> {
+        let from = stream.peer_addr()?;
+        Ok(Self { address: SocketAddr::new(from.ip().to_canonical(), from.port()), stream })
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Whether it waits no more.
+    pub fn is_gone(&self) -> bool {
+        let mut fds = [PollFd::from_borrowed_fd(self.as_fd(), PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    }
+}
+
+impl AsFd for Caller<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
 /// What answers this key (RFC 6455 §4.2.2, 5.4).
 pub(super) fn accept(key: &str) -> String {
     let algorithm = &ring::digest::SHA1_FOR_LEGACY_USE_ONLY;
@@ -78,7 +114,6 @@ pub(super) fn serve(
     sockets: &Sockets,
     enter: impl FnOnce() -> bool,
 ) -> io::Result<()> {
-    let from = wire.timed().stream.peer_addr()?;
     wire.timed().stream.set_nodelay(true)?;
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
@@ -94,7 +129,7 @@ pub(super) fn serve(
         let _ = socket.close(Some(CloseFrame { code: CloseCode::Policy, reason }));
         return socket.into_inner().end();
     };
-    let road = (sockets.open)(SocketAddr::new(from.ip().to_canonical(), from.port()));
+    let road = (sockets.open)(&Caller::on(&socket.get_ref().timed().stream)?);
     match road {
         Ok(road) => {
             socket.get_mut().timed_mut().until = Instant::now() + ANSWER_PATIENCE;
@@ -102,6 +137,7 @@ pub(super) fn serve(
             Relay::new(socket, &road)?.run()
         }
         Err(_) => {
+            socket.get_mut().timed_mut().until = Instant::now() + ANSWER_PATIENCE;
             let _ = socket.close(None);
             socket.into_inner().end()
         }

@@ -155,8 +155,8 @@ fn a_handshake_has_the_time_of_a_request() {
     let (stream, _) = listeners[0].accept().expect("it was called");
     slow.write_all(&[0x16, 3, 1, 2, 0, 1]).expect("room");
     let over = Timed { stream, until: Instant::now() };
-    let (connections, is_over) = Default::default();
-    let shared = Shared { site: site("https://page.test"), tls: None, connections, is_over };
+    let (connections, gone, is_over) = Default::default();
+    let shared = Shared { site: site("https://page.test"), tls: None, connections, gone, is_over };
     let inside = tls().0.accept(over).expect("TLS");
     let ended = serve_on(inside, 0, &shared).map_err(|error| error.kind());
     assert_eq!(ended, Err(io::ErrorKind::TimedOut));

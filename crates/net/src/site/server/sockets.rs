@@ -24,9 +24,9 @@ type Roads = Receiver<(UnixStream, SocketAddr)>;
 /// A site whose page may have WebSockets.
 fn with_sockets(origin: &str) -> (Arc<Site>, Roads) {
     let (tell, roads) = channel();
-    let sockets = Sockets::new(TICKET.to_owned(), move |from| {
+    let sockets = Sockets::new(TICKET.to_owned(), move |caller| {
         let (ours, theirs) = UnixStream::pair()?;
-        tell.send((ours, from)).map_err(io::Error::other)?;
+        tell.send((ours, caller.address())).map_err(io::Error::other)?;
         Ok(Road { socket: OwnedFd::from(theirs), keeper: Box::new(()) })
     });
     let site = Arc::into_inner(site(origin)).expect("nobody else has it");
@@ -298,4 +298,68 @@ fn a_session_that_cannot_be_reached_is_over_at_once() {
     let mut socket = browser(port);
     socket.send(shown()).expect("it reads");
     assert!(matches!(socket.read(), Ok(Message::Close(None))), "and no answer");
+}
+
+/// A site whose ways to the session are never there: each is looked for until its browser goes, which is told here.
+fn without_end() -> (Server, u16, Receiver<SocketAddr>, Receiver<SocketAddr>) {
+    let (listeners, port) = bind(0).expect("a port");
+    let origin = format!("http://localhost:{port}");
+    let ((began, begun), (ended, ends)) = (channel(), channel());
+    let sockets = Sockets::new(TICKET.to_owned(), move |caller| {
+        began.send(caller.address()).map_err(io::Error::other)?;
+        let mut fds = [rustix::event::PollFd::new(caller, rustix::event::PollFlags::IN)];
+        assert!(!caller.is_gone());
+        rustix::event::poll(&mut fds, None)?;
+        assert!(caller.is_gone());
+        ended.send(caller.address()).map_err(io::Error::other)?;
+        Err(io::ErrorKind::NotConnected.into())
+    });
+    let site = Arc::into_inner(site(&origin)).expect("nobody else has it");
+    let server = Server::start(listeners, Arc::new(site.with_sockets(sockets)), None).expect("threads");
+    (server, port, begun, ends)
+}
+
+#[test]
+fn regression_a_browser_that_goes_while_its_way_is_opened_keeps_no_place() {
+    let (server, port, begun, ends) = without_end();
+    for leave in
+        [|_: &mut WebSocket<TcpStream>| (), |it: &mut _| WebSocket::close(it, None).expect("it reads")]
+    {
+        let mut socket = browser(port);
+        socket.send(shown()).expect("it reads");
+        let from = begun.recv().expect("it is brought to its session");
+        assert_eq!(server.shared.lock().sockets.len(), 1);
+        leave(&mut socket);
+        drop(socket);
+        assert_eq!(ends.recv(), Ok(from));
+        while server.shared.lock().running > 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(server.shared.lock().sockets.len(), 0);
+    }
+}
+
+#[test]
+fn regression_what_opens_a_way_has_ended_when_the_server_has() {
+    let (server, port, begun, ends) = without_end();
+    let mut socket = browser(port);
+    socket.send(shown()).expect("it reads");
+    let from = begun.recv().expect("it is brought to its session");
+    drop(server);
+    assert_eq!(ends.try_recv(), Ok(from));
+}
+
+#[test]
+fn regression_a_guest_with_many_sockets_leaves_room_for_others() {
+    let [one, other, here] =
+        ["192.0.2.1", "192.0.2.2", "127.0.0.1"].map(|it| it.parse().expect("an address"));
+    let room = |one_has, others_have, from| {
+        let staying = std::iter::repeat_n(one, one_has).chain(std::iter::repeat_n(here, others_have));
+        has_room(staying, from)
+    };
+    assert!(room(PLACE_SOCKETS_MAX - 1, 0, one));
+    assert!(!room(PLACE_SOCKETS_MAX, 0, one));
+    assert!(room(PLACE_SOCKETS_MAX, 0, other));
+    assert!(room(0, SOCKETS_MAX - 1, here), "browsers of this machine share a place");
+    assert!(!room(0, SOCKETS_MAX, other));
 }
