@@ -75,7 +75,7 @@ fn a_page_on_a_websocket_finds_its_session_again_after_a_silence() {
 
 #[test]
 #[ignore = "opens Chromium more often than `make test` has time for"]
-fn a_page_whose_packets_are_lost_views_by_a_websocket_and_leaves_when_its_link_is_revoked() {
+fn a_page_whose_webtransport_never_answers_views_by_a_websocket_and_leaves_when_its_link_is_revoked() {
     let sway = Sway::start();
     let mut session = Session::start(&sway);
     let mut foot = session.launch("foot").args(["-a", "foot", "cat"]).start();
@@ -108,8 +108,12 @@ fn a_page_comes_by_a_websocket_to_a_session_of_another_machine_through_ssh() {
     sway.window("foot", |window| window.app_id == "foot");
     let page = page(sway.home(), WITHOUT);
     let order = |words: &[&str]| through_ssh(&sshd, &sway, &remote, words);
-    let mut share: Program = order(&["share", "--page-files", &page, "ferry-host:foot"]).start();
+    // It is not named, and another comes while it is shared.
+    let mut share: Program = order(&["share", "--page-files", &page, "ferry-host"]).start();
     let link = share.first_line();
+    let other = sshd.wayferry(sway.home(), &remote, &["foot", "-a", "other", "cat"]);
+    let mut other = other.env("WAYLAND_DISPLAY", sway.display()).start();
+    sway.window("other", |window| window.app_id == "other");
     let home = Home::new();
     let mut chromium = Chromium::open(&home, &link);
     state(&mut chromium, "shown");
@@ -120,7 +124,11 @@ fn a_page_comes_by_a_websocket_to_a_session_of_another_machine_through_ssh() {
     detach.run();
     state(&mut chromium, "done");
     ferry.must_run();
-    share.must_run();
+    other.must_run();
+    share.terminate();
+    share.ended();
+    let told = share.stderr();
+    assert!(told.contains("link 1 lets no more guests in"), "{told}");
 }
 
 #[test]
@@ -196,7 +204,7 @@ fn page(home: &Home, first: &str) -> String {
 /// The browser has none.
 const WITHOUT: &str = "delete globalThis.WebTransport;";
 
-/// What it sends is lost on the way.
+/// It never answers, as where what it sends is lost; no packet is.
 const SILENT: &str = "globalThis.WebTransport = class { ready = new Promise(() => {}); \
     closed = new Promise(() => {}); close() {} };";
 
