@@ -13,13 +13,15 @@ pub fn rgba(content: &Content, part: Rect) -> Vec<u8> {
     let mut out = vec![0; row * part.height as usize];
     for (y, target) in (part.y..part.bottom()).zip(out.chunks_exact_mut(row)) {
         convert::row(content.format(), content.row(y, part.x, part.width), target);
-        target.as_chunks_mut::<4>().0.iter_mut().for_each(|pixel| *pixel = straight(*pixel));
+        if !convert::exchange(target) {
+            target.as_chunks_mut::<4>().0.iter_mut().for_each(|pixel| *pixel = straight(*pixel));
+        }
     }
     out
 }
 
-/// One pixel of `argb8888` or `xrgb8888`.
-fn straight([blue, green, red, alpha]: [u8; 4]) -> [u8; 4] {
+/// One pixel, red first, whose colour is multiplied by its alpha.
+fn straight([red, green, blue, alpha]: [u8; 4]) -> [u8; 4] {
     let apart = |channel: u8| match alpha {
         0 => 0,
         255 => channel,
@@ -47,6 +49,8 @@ mod tests {
         assert_eq!(rgba(&xrgb, all), [1, 2, 3, 255, 4, 5, 6, 255]);
         let argb = content(Format::Argb8888, &[0, 64, 128, 128, 9, 9, 9, 0]);
         assert_eq!(rgba(&argb, all), [255, 128, 0, 128, 0, 0, 0, 0]);
+        let mixed = content(Format::Argb8888, &[3, 2, 1, 255, 0, 64, 128, 128]);
+        assert_eq!(rgba(&mixed, all), [1, 2, 3, 255, 255, 128, 0, 128]);
         let rgb = content(Format::Rgb565, &[0, 0xf8, 0xe0, 7]);
         assert_eq!(rgba(&rgb, all), [255, 0, 0, 255, 0, 255, 0, 255]);
         // No program should say so: colour above its alpha.

@@ -27,6 +27,18 @@ pub fn row(format: Format, source: &[u8], target: &mut [u8]) {
     }
 }
 
+/// Exchanges the first and the third byte of each pixel of 4 bytes, red and blue; says whether the fourth, its alpha,
+/// is 255 everywhere.
+pub fn exchange(row: &mut [u8]) -> bool {
+    let mut alpha = OPAQUE;
+    for pixel in row.as_chunks_mut::<4>().0 {
+        let word = u32::from_le_bytes(*pixel);
+        alpha &= word;
+        *pixel = swap_red_and_blue(word).to_le_bytes();
+    }
+    alpha == OPAQUE
+}
+
 fn each(source: &[u8], target: &mut [u8], convert: impl Fn(u32) -> u32) {
     for (from, to) in source.as_chunks::<4>().0.iter().zip(target.as_chunks_mut::<4>().0) {
         *to = convert(u32::from_le_bytes(*from)).to_le_bytes();
@@ -78,6 +90,14 @@ mod tests {
         assert_eq!(one(Format::Xrgb2101010, 0x000f_fc00), 0xff00_ff00);
         assert_eq!(one(Format::Abgr2101010, 0xbff0_0000), 0xaa00_00ff);
         assert_eq!(one(Format::Xbgr2101010, 0x0000_03ff), 0xffff_0000);
+    }
+
+    #[test]
+    fn red_and_blue_change_places_and_transparency_is_told() {
+        let mut pixels = [1, 2, 3, 255, 4, 5, 6, 255];
+        assert!(exchange(&mut pixels));
+        assert_eq!(pixels, [3, 2, 1, 255, 6, 5, 4, 255]);
+        assert!(!exchange(&mut [1, 2, 3, 254, 4, 5, 6, 255]) && exchange(&mut []));
     }
 
     #[test]
