@@ -180,7 +180,7 @@ fn a_video_crosses_to_a_page_in_chromium_as_frames_and_is_exact_when_it_stops() 
     });
     // As long as there is a video, only who takes frames is sent what the display is sent.
     let before = shared().expect("a number");
-    until("frames", || (shared()? >= before + 30).then_some(()));
+    until("frames", || (shared()? >= before + 10).then_some(()));
     let expected = sway.settled();
     until("the page to show what the display shows", || (chromium.canvas()? == expected).then_some(()));
     program.must_run();
