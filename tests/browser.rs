@@ -172,7 +172,7 @@ fn a_video_crosses_to_a_page_in_chromium_as_frames_and_is_exact_when_it_stops() 
     let mut session = Session::start_over(&sway, narrow(), &[]);
     let mut chromium = Chromium::open(session.home(), &link(&session, &serve()));
     state(&mut chromium, "shown");
-    let mut program = session.join(mpv_to_its_end(session.home())).start();
+    let mut program = session.join(mpv_to_its_end(session.home()).arg("--loop-file=2")).start();
     let shared = || info(session.home())[0]["view_updates_shared"].as_u64();
     until("a video", || {
         let sides = info(session.home());
