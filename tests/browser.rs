@@ -172,7 +172,7 @@ fn a_video_crosses_to_a_page_in_chromium_as_frames_and_is_exact_when_it_stops() 
     let mut session = Session::start_over(&sway, narrow(), &[]);
     let mut chromium = Chromium::open(session.home(), &link(&session, &serve()));
     state(&mut chromium, "shown");
-    let mut program = session.join(mpv_to_its_end(session.home())).start();
+    let mut program = session.join(mpv_to_its_end(session.home()).arg("--loop-file=2")).start();
     let shared = || info(session.home())[0]["view_updates_shared"].as_u64();
     until("a video", || {
         let sides = info(session.home());
@@ -180,7 +180,7 @@ fn a_video_crosses_to_a_page_in_chromium_as_frames_and_is_exact_when_it_stops() 
     });
     // As long as there is a video, only who takes frames is sent what the display is sent.
     let before = shared().expect("a number");
-    until("frames", || (shared()? >= before + 30).then_some(()));
+    until("frames", || (shared()? >= before + 10).then_some(()));
     let expected = sway.settled();
     until("the page to show what the display shows", || (chromium.canvas()? == expected).then_some(()));
     program.must_run();

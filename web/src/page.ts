@@ -154,6 +154,11 @@ class Page {
       case "copied":
         this.#hands?.clipboard.copied(news.clip).catch(() => undefined);
         break;
+      case "missed":
+        this.#board.say(
+          "No more keys can wait for the session: what you type now is lost, until the connection is back.",
+        );
+        break;
       case "taken":
         this.#hands?.taken();
         break;

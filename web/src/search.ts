@@ -5,6 +5,7 @@
  * an attempt is under way or will be, and of those that succeed the first is used and the others are dropped.
  */
 
+import { raise } from "./carrier.js";
 import type { Timers } from "./timers.js";
 
 /** What is looked for. */
@@ -42,7 +43,7 @@ export class Search<T> {
     this.#wait();
   }
 
-  /** Tries at once: there is a network again, or somebody looks. */
+  /** Tries at once, if no more are under way than may be: there is a network again, or somebody looks. */
   now(): void {
     if (this.#isLooking) {
       this.#attempts = 0;
@@ -53,7 +54,6 @@ export class Search<T> {
   stop(): void {
     this.#isLooking = false;
     this.#number += 1;
-    this.#underWay = 0;
     this.#timers.clear(this.#timer);
   }
 
@@ -67,20 +67,20 @@ export class Search<T> {
     this.#attempts += 1;
     this.#wait();
     if (this.#underWay < MAX_UNDER_WAY) {
-      this.#attempt(this.#number).catch(() => undefined);
+      this.#attempt(this.#number).catch(raise);
     }
   }
 
   async #attempt(number: number): Promise<void> {
     this.#underWay += 1;
-    const link = await this.#goal.connect();
+    const link = await this.#goal.connect().catch(() => undefined);
+    this.#underWay -= 1;
     if (number !== this.#number) {
       if (link !== undefined) {
         this.#goal.drop(link);
       }
       return;
     }
-    this.#underWay -= 1;
     if (link !== undefined) {
       this.stop();
       this.#goal.found(link);

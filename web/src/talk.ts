@@ -107,6 +107,8 @@ export type News =
   | { readonly kind: "cursor"; readonly cursor: Cursor }
   /** A program has copied it. */
   | { readonly kind: "copied"; readonly clip: Clip }
+  /** Keys are passed over until there is a link. */
+  | { readonly kind: "missed" }
   /** The last motion of the pointer was taken. */
   | { readonly kind: "taken" }
   | { readonly kind: "figures"; readonly carrier: CarrierName; readonly rtt: number | undefined };

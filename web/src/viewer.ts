@@ -111,6 +111,8 @@ export type Notice =
   | { readonly kind: "welcome" }
   /** The link is lost, and {@link Viewer.resume} goes on over another; the session does, or tells all anew. */
   | { readonly kind: "away" | "back" | "anew" }
+  /** Keys are passed over until there is a link. */
+  | { readonly kind: "missed" }
   | { readonly kind: "not shown"; readonly why: string }
   | { readonly kind: "over"; readonly over: Over };
 
@@ -302,6 +304,8 @@ export class Viewer {
         return { kind: "back" };
       case 5:
         return { kind: "anew" };
+      case 6:
+        return { kind: "missed" };
       default:
         return undefined;
     }

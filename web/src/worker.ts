@@ -89,9 +89,11 @@ class Running {
   readonly #search: Search<Way>;
   /** None while one is looked for. */
   #link: { readonly way: Way; readonly carrier: Carrier | Socket } | undefined;
-  /** The host has let the page in over the last link, and over any. */
-  #isGood = false;
+  /** When the host let the page in over the last link, if it did. */
+  #shownAt: number | undefined;
+  /** It has done so over any. */
   #isKnown = false;
+  #isOver = false;
   #patience: ReturnType<typeof setTimeout> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #measuring: ReturnType<typeof setTimeout> | undefined;
@@ -193,6 +195,9 @@ class Running {
   }
 
   #onNotice(notice: Notice): void {
+    if (this.#isOver) {
+      return;
+    }
     switch (notice.kind) {
       case "welcome":
         this.#shown();
@@ -214,10 +219,11 @@ class Running {
       case "not shown":
         scope.postMessage({ kind: "not shown", why: notice.why });
         break;
+      case "missed":
+        scope.postMessage({ kind: "missed" });
+        break;
       case "over":
-        this.#search.stop();
-        clearTimeout(this.#patience);
-        tell(notice.over);
+        this.#end(notice.over);
         this.#paint(performance.now());
         break;
     }
@@ -225,7 +231,7 @@ class Running {
 
   #shown(): void {
     clearTimeout(this.#patience);
-    this.#isGood = true;
+    this.#shownAt = performance.now();
     this.#isKnown = true;
     tell("shown");
     this.#measure();
@@ -237,25 +243,36 @@ class Running {
     this.#link = undefined;
     if (this.#isKnown) {
       tell("away");
+      // What was down is up now, but for these.
+      this.#sayAgain("modifiers");
     } else {
+      // Who was never let in may be at no session.
       this.#patience ??= setTimeout(() => this.#giveUp(), FIRST_PATIENCE);
     }
-    this.#search.begin(this.#isGood);
-    this.#isGood = false;
+    this.#search.begin(this.#shownAt !== undefined && performance.now() - this.#shownAt > GOOD_AFTER);
+    this.#shownAt = undefined;
   }
 
-  /** Who was never let in may be at no session. */
   #giveUp(): void {
-    this.#search.stop();
+    this.#end("lost");
     this.#link?.carrier.abandon();
     this.#link = undefined;
-    tell("lost");
+    this.#viewer.leave();
   }
 
-  /** Tells what the page has said of itself. */
-  #sayAgain(): void {
+  #end(state: State): void {
+    this.#isOver = true;
+    this.#search.stop();
+    clearTimeout(this.#patience);
+    tell(state);
+  }
+
+  /** Tells what the page has said of itself, all or of one kind. */
+  #sayAgain(kind?: Input["kind"]): void {
     for (const input of this.#cursor === undefined ? [] : standing.values()) {
-      this.#viewer.input(input);
+      if (kind === undefined || input.kind === kind) {
+        this.#viewer.input(input);
+      }
     }
   }
 
@@ -308,6 +325,9 @@ const STANDING: readonly string[] = ["area", "layout", "modifiers"];
 
 /** Milliseconds between two looks at the link's figures. */
 const MEASURE_EVERY = 2000;
+
+/** Milliseconds after which a link has proved good: the next one is looked for at once. */
+const GOOD_AFTER = 2000;
 
 /** Milliseconds for which the session is looked for that has never let the page in. */
 const FIRST_PATIENCE = 30_000;

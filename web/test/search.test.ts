@@ -71,6 +71,17 @@ test("at most six attempts are under way, and one that has failed makes room", a
   expect(world.begins(4000).length).toBe(1);
 });
 
+test("attempts of an earlier search count until they have ended", async () => {
+  const world = new World();
+  world.search.begin(true);
+  world.begins(60_000);
+  world.search.stop();
+  world.search.begin(true);
+  expect(world.begins(1000)).toEqual([]);
+  await world.end(0);
+  expect(world.begins(1000).length).toBe(1);
+});
+
 test("who looks at the page, or has a network again, waits no longer", () => {
   const world = new World();
   world.search.now();

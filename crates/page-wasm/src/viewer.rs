@@ -55,6 +55,8 @@ pub enum Notice {
     Away,
     /// The session goes on over another carrier.
     Back,
+    /// Keys are passed over, for there is no link and those that wait for one are many. Told once until there is one.
+    Missed,
     /// The same, but all that was shown is told anew, and the page is to tell anew what it has said of itself.
     Anew,
     /// It is over; the last notice.
@@ -101,6 +103,8 @@ pub struct Viewer {
     is_welcome: bool,
     /// It was let in over an earlier carrier, and waits to be over this one.
     is_returning: bool,
+    /// Bytes that were kept when the link was lost, until there is one again.
+    away: Option<usize>,
     /// Keys were passed over while there was no link.
     has_missed: bool,
     carrier: Carrier,
@@ -173,6 +177,7 @@ impl Viewer {
             role,
             is_welcome: false,
             is_returning: false,
+            away: None,
             has_missed: false,
             carrier: Carrier::Streams { unsent: 0 },
         };
@@ -322,8 +327,10 @@ impl Viewer {
     /// Tells the page what the user types or wants. While there is no link it is kept for the next one, up to
     /// [`MAX_AWAY`].
     pub fn act(&mut self, now: Time, act: impl FnOnce(&mut Page)) {
-        if self.session.is_suspended() && self.kept_for_later() > MAX_AWAY {
-            self.has_missed = true;
+        if self.away.is_some_and(|kept| self.kept_for_later() > kept + MAX_AWAY) {
+            if !std::mem::replace(&mut self.has_missed, true) {
+                self.notices.push_back(Notice::Missed);
+            }
             return;
         }
         act(&mut self.page);
@@ -337,7 +344,7 @@ impl Viewer {
 
     /// Tells the page what the pointer does. While there is no link that means nothing: what it points at is old.
     pub fn point(&mut self, now: Time, act: impl FnOnce(&mut Page)) {
-        if !self.session.is_suspended() {
+        if self.away.is_none() {
             self.act(now, act);
         }
     }
@@ -454,14 +461,18 @@ impl Viewer {
     }
 
     fn on_lost(&mut self, now: Time) {
-        // Buttons that go up meanwhile are not heard of.
-        self.page.point_nowhere(now);
+        if self.away.is_none() {
+            // Buttons that go up meanwhile are not heard of, and keys that are down the app side lets go by itself.
+            self.page.release(now);
+            self.page.point_nowhere(now);
+        }
         self.sound.tell_again();
+        self.away.get_or_insert(self.session.retained());
         self.notices.push_back(Notice::Away);
     }
 
     fn on_resumed(&mut self, now: Time) {
-        self.is_returning = false;
+        (self.is_returning, self.away) = (false, None);
         if std::mem::take(&mut self.has_missed) {
             // Keys may have gone up meanwhile.
             self.page.release(now);
@@ -471,7 +482,7 @@ impl Viewer {
 
     /// The app side knows of nothing to go on with.
     fn begin_anew(&mut self) {
-        self.is_returning = false;
+        (self.is_returning, self.away) = (false, None);
         self.page.begin_anew();
         self.channels.clear();
         self.pipes = Pipes::default();

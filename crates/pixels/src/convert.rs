@@ -27,8 +27,8 @@ pub fn row(format: Format, source: &[u8], target: &mut [u8]) {
     }
 }
 
-/// Exchanges the first and the third byte of each pixel of 4 bytes, red and blue; says whether the fourth, its
-/// alpha, is 255 everywhere.
+/// Exchanges the first and the third byte of each pixel of 4 bytes, red and blue; says whether the fourth, its alpha,
+/// is 255 everywhere.
 pub fn exchange(row: &mut [u8]) -> bool {
     let mut alpha = OPAQUE;
     for pixel in row.as_chunks_mut::<4>().0 {

@@ -392,6 +392,9 @@ fn updates() -> impl Strategy<Value = Vec<[bool; 2]>> {
 }
 
 proptest! {
+    // Each encodes a video or two.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn in_whatever_order_all_comes_it_is_shown_as_natively(
         updates in updates(), steps in proptest::collection::vec(step(), 0..80), is_display: bool

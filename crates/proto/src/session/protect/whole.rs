@@ -40,12 +40,12 @@ impl Protector {
             What::Events if self.insists(now) && total <= row / SMALL => self.copy(now, source),
             What::Messages if self.insists(now) && total <= row / SMALL => self.copy_messages(now, source),
             What::Events | What::Messages => {
-                self.cover(now, source, total, row);
+                if total.div_ceil(row) <= MAX_ANSWER_ROWS {
+                    self.cover(now, source, total, row);
+                }
             }
-            What::Update { worth, .. }
-                if total.div_ceil(row) > most_rows(worth) && !self.affords(now, total, row) =>
-            {
-                if self.insists(now) {
+            What::Update { worth, .. } if total.div_ceil(row) > most_rows(worth) => {
+                if self.insists(now) && !self.cover_large(now, source, total, row) {
                     self.probe_end(now, source, total);
                 }
             }
@@ -59,14 +59,14 @@ impl Protector {
         }
     }
 
-    /// Whether a larger update is covered all the same: the link loses, and has room for so much more. In what scrolls
-    /// each picture builds on the one before, so one that is stuck holds up all that follow.
-    fn affords(&mut self, now: Time, total: usize, row: usize) -> bool {
+    /// Covers a larger update all the same, if the link loses and has room for so much more. In what scrolls each
+    /// picture builds on the one before, so one that is stuck holds up all that follow. Says whether it is covered.
+    fn cover_large(&mut self, now: Time, source: &Source<'_>, total: usize, row: usize) -> bool {
         let rate = self.link.rate.unwrap_or_default() / COVER_SHARE;
         total.div_ceil(row) <= MAX_COVERED_ROWS
-            && self.insists(now)
             && self.repairs(now)
             && self.covering.take(now, rate, total)
+            && self.cover(now, source, total, row) > 0
     }
 
     /// Sends as many rows as a block has, if the link loses. Gives the first row that is not sent.
@@ -74,7 +74,7 @@ impl Protector {
         let Ok(layout) = Layout::new(total, even(total, row)) else { return 0 };
         let planned = self.plan(now, layout.rows(), layout.row()).map_or(0, |plan| plan.rows);
         // Fewer rows than it has are of no use, and as many are too much for a queue.
-        let in_vain = layout.rows() > MAX_COVERED_ROWS || (layout.rows() > 1 && !self.insists(now));
+        let in_vain = layout.rows() > 1 && !self.insists(now);
         if planned == 0 || in_vain {
             return 0;
         }
