@@ -603,7 +603,7 @@ fn regression_a_button_that_went_up_without_a_link_stayed_down_and_clicks_came_l
     pair.settle();
     pair.cut();
     click(&mut pair, false);
-    // While it is asked for, nobody knows what is under the pointer.
+    // While it is asked for, what is under the pointer is not known.
     pair.viewer.resume(Time::ZERO);
     point(&mut pair);
     click(&mut pair, true);
