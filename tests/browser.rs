@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::info::info;
 use crate::programs::FOOT;
-use crate::rig::{Chromium, Compositor, Firefox, Home, PATIENCE, Session, Sway, poll, until};
+use crate::rig::{Chromium, Compositor, Firefox, Home, PATIENCE, Picture, Session, Sway, poll, until};
 use crate::sessions::manage;
 use crate::slow_link::{mpv_to_its_end, narrow};
 use crate::sound::{Ear, Hosted};
@@ -53,10 +53,7 @@ fn what_is_typed_and_clicked_in_chromium_reaches_the_program_that_it_displays() 
     let mut chromium = Chromium::open(session.home(), &control_link(&session, &serve()));
     state(&mut chromium, "shown");
     assert_eq!(session.attach.ended().code(), Some(0), "the display before is told to leave");
-    let before = until("the window in front", || {
-        let front = chromium.evaluate("document.activeElement.id");
-        (front == json!("field")).then(|| chromium.canvas())?
-    });
+    let before = in_front(&mut chromium);
     for (code, key) in [("KeyH", "h"), ("KeyI", "i"), ("Space", " "), ("KeyE", "é")] {
         chromium.press(code, key);
     }
@@ -93,12 +90,10 @@ fn a_page_finds_its_session_again_after_a_silence_with_what_was_typed_meanwhile(
     state(&mut viewer, "shown");
     let mut display = Chromium::open(session.home(), &control_link(&session, &origin));
     state(&mut display, "shown");
-    let before = until("the window in front", || {
-        (display.evaluate("document.activeElement.id") == json!("field")).then(|| display.canvas())?
-    });
-    display.press("KeyH", "h");
-    until("what was typed to be shown", || (display.canvas()? != before).then_some(()));
+    in_front(&mut display);
+    // Not while a key is down: its program would repeat it until the host tells that it is up.
     stop(session.host.pid());
+    display.press("KeyH", "h");
     display.press("KeyI", "i");
     // Chromium gives up after half a minute by itself; the page looks for the session sooner.
     state(&mut display, "away");
@@ -146,9 +141,7 @@ fn what_a_program_copies_chromium_has_and_what_chromium_has_is_pasted_into_a_pro
     let mut chromium = Chromium::open(session.home(), &control_link(&session, &origin));
     chromium.grant_clipboard(&origin);
     state(&mut chromium, "shown");
-    until("the window in front", || {
-        (chromium.evaluate("document.activeElement.id") == json!("field")).then(|| chromium.canvas())?
-    });
+    in_front(&mut chromium);
     chromium.press("Enter", "Enter");
     until("what the program copies", || {
         (chromium.evaluate(READ) == json!("of the program, é")).then_some(())
@@ -273,6 +266,14 @@ fn hears(chromium: &mut Chromium, is_it: impl Fn(&Heard) -> bool) -> Heard {
     })
 }
 
+/// The picture of the window in front, once the keys go there.
+pub(crate) fn in_front(chromium: &mut Chromium) -> Picture {
+    until("the window in front", || {
+        (chromium.evaluate("document.activeElement.id") == json!("field")).then(|| chromium.canvas())?
+    })
+}
+
+/// Waits until the page is in this state.
 pub(crate) fn state(chromium: &mut Chromium, state: &str) {
     let mut last = json!(null);
     let reached = poll(PATIENCE, || {

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::browser::{control_link, link, serve, state};
+use crate::browser::{control_link, in_front, link, serve, state};
 use crate::rig::{Chromium, Home, Session, Sway, TabMemory, until};
 use crate::sessions::memory;
 
@@ -19,9 +19,7 @@ fn two_browsers_and_the_host_hold_no_more_after_long_and_every_key_arrives() {
     let (home, other) = (Home::new(), Home::new());
     let mut display = Chromium::open(&home, &control_link(&session, &origin));
     state(&mut display, "shown");
-    until("the window in front", || {
-        (display.evaluate("document.activeElement.id") == "field").then(|| display.canvas())?
-    });
+    in_front(&mut display);
     let mut viewer = Chromium::open(&other, &link(&session, &origin));
     state(&mut viewer, "shown");
     until("the window at the viewer", || viewer.canvas());

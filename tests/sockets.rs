@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::browser::{in_front, state};
 use crate::rig::{Chromium, Compositor, Firefox, Home, PATIENCE, Program, Session, Sshd, Sway, poll, until};
 use crate::sessions::{manage, through_ssh};
 use crate::suspended::{go_on, stop};
@@ -21,10 +22,7 @@ fn what_is_typed_in_chromium_without_webtransport_reaches_the_program_by_a_webso
     let mut chromium = Chromium::open(session.home(), &link);
     state(&mut chromium, "shown");
     assert_eq!(session.attach.ended().code(), Some(0), "the display before is told to leave");
-    until("the window in front", || {
-        let front = chromium.evaluate("document.activeElement.id");
-        (front == json!("field") && chromium.canvas().is_some()).then_some(())
-    });
+    in_front(&mut chromium);
     badge(&mut chromium, "WebSocket");
     for (code, key) in [("KeyH", "h"), ("KeyI", "i"), ("Space", " "), ("KeyE", "é")] {
         chromium.press(code, key);
@@ -54,12 +52,10 @@ fn a_page_on_a_websocket_finds_its_session_again_after_a_silence() {
     let link = share.first_line();
     let mut chromium = Chromium::open(session.home(), &link);
     state(&mut chromium, "shown");
-    until("the window in front", || {
-        let front = chromium.evaluate("document.activeElement.id");
-        (front == json!("field") && chromium.canvas().is_some()).then_some(())
-    });
-    chromium.press("KeyH", "h");
+    in_front(&mut chromium);
+    // Not while a key is down: its program would repeat it until the host tells that it is up.
     stop(session.host.pid());
+    chromium.press("KeyH", "h");
     chromium.press("KeyI", "i");
     state(&mut chromium, "away");
     chromium.press("Enter", "Enter");
@@ -159,15 +155,6 @@ fn until_or_told(firefox: &mut Firefox) -> Value {
         (front == json!("field") && firefox.canvas().is_some()).then_some(front)
     });
     front.unwrap_or_else(|| firefox.evaluate("document.body.innerText"))
-}
-
-fn state(chromium: &mut Chromium, wanted: &str) {
-    let mut last = json!(null);
-    let reached = poll(PATIENCE, || {
-        last = chromium.evaluate("document.documentElement?.dataset.state");
-        (last == json!(wanted)).then_some(())
-    });
-    assert!(reached.is_some(), "the page is `{last}` and not `{wanted}`");
 }
 
 /// Waits until the page says what it is on.

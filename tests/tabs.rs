@@ -62,7 +62,7 @@ fn of_a_hundred_tabs_at_one_link_as_many_are_let_in_as_may_be_and_all_hear_why()
 }
 
 #[test]
-fn a_tab_that_stops_reading_costs_the_host_little_and_nobody_else_anything_and_catches_up() {
+fn a_tab_that_stops_reading_costs_the_host_little_and_other_tabs_nothing_and_catches_up() {
     let (sway, looking, behind) =
         (Sway::start(), Sway::with_output(2000, 1200), Sway::with_output(2000, 1200));
     let mut session = Session::start(&sway);

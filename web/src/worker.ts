@@ -241,11 +241,11 @@ class Running {
   #lookAgain(): void {
     this.#link?.carrier.abandon();
     this.#link = undefined;
-    if (this.#isKnown) {
+    if (this.#shownAt !== undefined) {
       tell("away");
       // What was down is up now, but for these.
       this.#sayAgain("modifiers");
-    } else {
+    } else if (!this.#isKnown) {
       // Who was never let in may be at no session.
       this.#patience ??= setTimeout(() => this.#giveUp(), FIRST_PATIENCE);
     }

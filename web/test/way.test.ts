@@ -119,7 +119,7 @@ test("a place that answers before the WebSocket's session does wins, and that is
   expect(line.closes).toBe(1);
 });
 
-test("where all places have failed, or there is no WebTransport, nobody waits", async () => {
+test("where all places have failed, or there is no WebTransport, no page waits", async () => {
   const [failing, without] = [new FakeBrowser(), new FakeBrowser()];
   without.transport = undefined;
   const ways = [failing, without].map((browser) => connect(TICKET, "wf1:abc", browser));

@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_for_which_nobody_waits_is_not_waited_for() {
+    fn an_answer_whose_page_has_gone_is_not_waited_for() {
         let ((_a, b), (caller, here)) = (pair(), pair());
         drop(caller);
         let (clock, never) = (Clock::start(), Time::new(std::time::Duration::from_secs(1 << 30)));

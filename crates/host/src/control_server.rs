@@ -715,7 +715,7 @@ mod tests {
         drop(server.admission().ticket(Role::Active, printed, later));
         drop(server.admission().invite(Role::Active, Fingerprint([1; 32]), met, None, Time::ZERO));
         for (secret, says, why) in [
-            (Secret::from([9; 32]), Capabilities::VIEW, "a secret that nobody has"),
+            (Secret::from([9; 32]), Capabilities::VIEW, "a secret of no link"),
             (revoked, Capabilities::NONE, "a link that was taken back"),
             (view, Capabilities::NONE, "a link for viewing, for more"),
             (printed, Capabilities::NONE, "a ticket's secret"),

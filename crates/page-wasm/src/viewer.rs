@@ -55,10 +55,10 @@ pub enum Notice {
     Away,
     /// The session goes on over another carrier.
     Back,
-    /// Keys are passed over, for there is no link and those that wait for one are many. Told once until there is one.
-    Missed,
     /// The same, but all that was shown is told anew, and the page is to tell anew what it has said of itself.
     Anew,
+    /// Keys are passed over, for there is no link and those that wait for one are many. Told once until there is one.
+    Missed,
     /// It is over; the last notice.
     Over(Over),
 }

@@ -1,29 +1,28 @@
 //! A display whose links follow each other, of either kind, and an app side at their other end.
 
-use std::collections::BTreeMap;
+mod rig;
+
 use std::time::Duration;
 
-use wayferry_message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
+use wayferry_message::{Request, ToDisplay, WireArg, WireId};
 use wayferry_mux::{Mux, Output};
 use wayferry_page::{Level, Role};
 use wayferry_page_wasm::socket::Next;
 use wayferry_page_wasm::viewer::{Notice, Ticket, Viewer};
 use wayferry_proto::{
-    Arrival, Candidate, Capabilities, CloseReason, Config, ConnectionId, Event, Header, HostTime, Secret,
-    Session, SessionId, Side, StreamId, SurfaceId, Time, Transmit, UpdateHeader, UpdateSeq,
+    Arrival, Candidate, Capabilities, CloseReason, Config, Event, Header, HostTime, Secret, Session,
+    SessionId, Side, Time,
 };
 
-const SURFACE: WireId = WireId(8);
-const KEYBOARD: WireId = WireId(22);
+use rig::*;
+
 const SECRET: [u8; 32] = [7; 32];
 const INCARNATION: [u8; 32] = [9; 32];
-/// Two rows of four red pixels.
-const RED: [u8; 13] = [0, 11, 0, 1, 0, 0, 0, 3, 1, 0, 0, 255, 7];
 
 /// What carries both.
 enum Link {
-    /// Streams, and how long each is, of both sides.
-    Streams([BTreeMap<StreamId, u64>; 2]),
+    /// Streams of both sides.
+    Streams([Way; 2]),
     /// One stream of bytes, and how many of it the app side has taken.
     Socket(Box<Mux>, u64),
 }
@@ -41,7 +40,9 @@ impl Link {
     /// What the viewer says next.
     fn heard(&mut self, viewer: &mut Viewer) -> Option<Vec<Arrival>> {
         match self {
-            Self::Streams([lengths, _]) => viewer.poll_transmit(Time::ZERO).map(|it| arrivals(lengths, it)),
+            Self::Streams([way, _]) => {
+                viewer.poll_transmit(Time::ZERO).map(|it| way.carry(it).unwrap_or_default())
+            }
             Self::Socket(mux, consumed) => {
                 let (Next::Bytes(bytes) | Next::Last(bytes)) = viewer.send_bytes(Time::ZERO, 0) else {
                     return None;
@@ -72,9 +73,9 @@ impl Link {
             said.push(transmit);
         }
         match self {
-            Self::Streams([_, lengths]) => {
+            Self::Streams([_, way]) => {
                 let any = !said.is_empty();
-                let arrivals = said.into_iter().flat_map(|transmit| arrivals(lengths, transmit));
+                let arrivals = said.into_iter().filter_map(|transmit| way.carry(transmit)).flatten();
                 arrivals.for_each(|arrival| viewer.receive(Time::ZERO, arrival));
                 any
             }
@@ -87,24 +88,6 @@ impl Link {
                 !bytes.is_empty()
             }
         }
-    }
-}
-
-/// What becomes of this on a stream of the browser's.
-fn arrivals(lengths: &mut BTreeMap<StreamId, u64>, transmit: Transmit) -> Vec<Arrival> {
-    match transmit {
-        Transmit::Data { stream, bytes, finish } => {
-            let offset = lengths.entry(stream).or_default();
-            let data = Arrival::Data { stream, offset: *offset, bytes: bytes.clone() };
-            *offset += bytes.len() as u64;
-            let end = finish.then_some(Arrival::Finished { stream, length: *offset });
-            [data].into_iter().chain(end).collect()
-        }
-        Transmit::Reset { stream, code } => vec![Arrival::Reset { stream, code }],
-        Transmit::Stop { stream, code } => vec![Arrival::Stopped { stream, code }],
-        Transmit::Datagram { bytes } => vec![Arrival::Datagram { bytes }],
-        Transmit::Close { .. } => panic!("nobody leaves"),
-        Transmit::Open { .. } | Transmit::Prioritise { .. } => Vec::new(),
     }
 }
 
@@ -136,13 +119,13 @@ impl Pair {
         let (heard, notices) = Default::default();
         let mut pair = Self { viewer, host: host(false), link: Link::streams(), heard, notices };
         pair.settle();
-        let channel = pair.host.open(Header::Wayland { connection: ConnectionId(1) });
+        let channel = pair.host.open(Header::Wayland { connection: PROGRAM });
         for message in window() {
             pair.host.send(channel, &message.encode()).expect("it is short");
         }
-        pair.host.send_update(update(), vec![RED.to_vec()]).expect("it is small");
+        pair.host.send_update(header(), vec![RED.to_vec()]).expect("it is small");
         pair.settle();
-        pair.viewer.act(Time::ZERO, |page| page.focus(Some((ConnectionId(1), SURFACE))));
+        pair.viewer.act(Time::ZERO, |page| page.focus(Some((PROGRAM, SURFACE))));
         pair.settle();
         pair
     }
@@ -192,34 +175,6 @@ impl Pair {
             self.viewer.act(Time::ZERO, |page| page.key(Time::ZERO, code, Level::Plain, None, pressed));
         }
     }
-
-    /// The keys that the program was told, and whether each was pressed.
-    fn keys(&self) -> Vec<(u32, bool)> {
-        let keys = self.heard.iter().filter_map(|event| {
-            let Event::Message { header: Header::Events { .. }, bytes, .. } = event else { return None };
-            match ToApp::decode(bytes).expect("a page says what it should") {
-                ToApp::Event(Request { object: KEYBOARD, opcode: 3, args }) => match args[..] {
-                    [_, _, WireArg::Uint(code), WireArg::Uint(state)] => Some((code, state == 1)),
-                    _ => None,
-                },
-                _ => None,
-            }
-        });
-        keys.collect()
-    }
-}
-
-fn update() -> UpdateHeader {
-    UpdateHeader {
-        connection: ConnectionId(1),
-        surface: SurfaceId(SURFACE.0),
-        seq: UpdateSeq(1),
-        size: (4, 2),
-        format: 1,
-        fresh: true,
-        covers: 0,
-        unit: None,
-    }
 }
 
 fn window() -> Vec<ToDisplay> {
@@ -237,16 +192,7 @@ fn window() -> Vec<ToDisplay> {
         ask(10, 1, vec![new(WireId(12))]),
         bind(5, "wl_seat", 7, 20),
         ask(20, 1, vec![new(KEYBOARD)]),
-        ToDisplay::Unit(Unit {
-            surface: SURFACE,
-            number: 1,
-            state: Vec::new(),
-            content: UnitContent::Update(UpdateSeq(1)),
-            offset: (0, 0),
-            feedback: false,
-            answered: None,
-            children: Vec::new(),
-        }),
+        unit(),
     ]
 }
 
@@ -269,12 +215,12 @@ fn links_of_both_kinds_follow_each_other_and_what_is_typed_between_them_arrives_
         let _ = pair.link.heard(&mut pair.viewer);
         pair.cut();
         let all = typed(&mut pair, code + 1);
-        assert!(pair.keys().len() < all.len(), "they wait for a link");
+        assert!(keys(&pair.heard).len() < all.len(), "they wait for a link");
         pair.come_again(link);
         assert_eq!(pair.notices.last(), Some(&Notice::Back));
-        assert_eq!(pair.keys(), all);
+        assert_eq!(keys(&pair.heard), all);
         let all = typed(&mut pair, code + 2);
         pair.settle();
-        assert_eq!(pair.keys(), all, "it is good for what is typed on it, too");
+        assert_eq!(keys(&pair.heard), all, "it is good for what is typed on it, too");
     }
 }

@@ -1,22 +1,21 @@
 //! A viewer and an app side's session, with nothing between them.
 
-use std::collections::BTreeMap;
+mod rig;
 
 use bytes::Bytes;
 use proptest::prelude::*;
 use wayferry_audio::{Codec, Packet, Position, datagram};
 use wayferry_message::snapshot::Snapshot;
-use wayferry_message::{Request, ToApp, ToDisplay, Unit, UnitContent, WireArg, WireId};
+use wayferry_message::{Request, ToApp, ToDisplay, WireArg, WireId};
 use wayferry_page::{Area, Clip, Level, MAX_COPIED_TEXT, Page, Role};
 use wayferry_page_wasm::drawing::Drawing;
 use wayferry_page_wasm::viewer::{MAX_AWAY, MAX_UNSENT, Notice, Over, Ticket, Viewer};
 use wayferry_proto::{
     Arrival, Candidate, Capabilities, CloseReason, Config, ConnectionId, Control, Event, Header, HostTime,
-    Secret, Session, SessionId, Side, StreamId, SurfaceId, Time, Transmit, UpdateHeader, UpdateSeq,
+    Secret, Session, SessionId, Side, StreamId, Time, UpdateHeader,
 };
 
-const PROGRAM: ConnectionId = ConnectionId(1);
-const SURFACE: WireId = WireId(8);
+use rig::*;
 
 fn secret() -> Secret {
     Secret::from([7; 32])
@@ -70,34 +69,6 @@ fn lasting_host(knows: bool) -> Session {
             .with(Capabilities::DATAGRAM_REPAIR),
         ..Config::new(Side::App)
     })
-}
-
-/// One direction: streams are read in order, as a page's are.
-#[derive(Default)]
-struct Way {
-    lengths: BTreeMap<StreamId, u64>,
-}
-
-impl Way {
-    /// What the other side receives.
-    fn carry(&mut self, transmit: Transmit) -> Option<Vec<Arrival>> {
-        Some(match transmit {
-            Transmit::Data { stream, bytes, finish } => {
-                let offset = self.lengths.entry(stream).or_default();
-                let data = Arrival::Data { stream, offset: *offset, bytes: bytes.clone() };
-                *offset += bytes.len() as u64;
-                let end = finish.then_some(Arrival::Finished { stream, length: *offset });
-                [data].into_iter().chain(end).collect()
-            }
-            Transmit::Reset { stream, code } => vec![Arrival::Reset { stream, code }],
-            Transmit::Stop { stream, code } => vec![Arrival::Stopped { stream, code }],
-            Transmit::Datagram { bytes } => vec![Arrival::Datagram { bytes }],
-            Transmit::Close { code, reason } => {
-                vec![Arrival::Closed { reason: CloseReason::from_wire(code, &reason) }]
-            }
-            Transmit::Open { .. } | Transmit::Prioritise { .. } => return None,
-        })
-    }
 }
 
 /// Both, and what they have said.
@@ -169,15 +140,6 @@ impl Pair {
         self.settle();
     }
 
-    /// What the host's programs were told, in words that a test can read.
-    fn told(&self) -> Vec<ToApp> {
-        let messages = self.heard.iter().filter_map(|event| match event {
-            Event::Message { header: Header::Events { .. }, bytes, .. } => Some(ToApp::decode(bytes)),
-            _ => None,
-        });
-        messages.map(|message| message.expect("a page says what it should")).collect()
-    }
-
     /// A program with a window of eight red pixels.
     fn show(&mut self) {
         let channel = self.host.open(Header::Wayland { connection: PROGRAM });
@@ -187,34 +149,6 @@ impl Pair {
         self.host.send_update(header(), vec![RED.to_vec()]).expect("it is small");
         self.settle();
     }
-}
-
-const RED: [u8; 13] = [0, 11, 0, 1, 0, 0, 0, 3, 1, 0, 0, 255, 7];
-
-fn header() -> UpdateHeader {
-    UpdateHeader {
-        connection: PROGRAM,
-        surface: SurfaceId(SURFACE.0),
-        seq: UpdateSeq(1),
-        size: (4, 2),
-        format: 1,
-        fresh: true,
-        covers: 0,
-        unit: None,
-    }
-}
-
-fn unit() -> ToDisplay {
-    ToDisplay::Unit(Unit {
-        surface: SURFACE,
-        number: 1,
-        state: Vec::new(),
-        content: UnitContent::Update(UpdateSeq(1)),
-        offset: (0, 0),
-        feedback: false,
-        answered: None,
-        children: Vec::new(),
-    })
 }
 
 fn window() -> Vec<ToDisplay> {
@@ -264,7 +198,7 @@ fn a_viewer_is_let_in_shows_a_window_and_answers() {
     let drawing = Drawing::of(pair.viewer.page());
     let words = [1, 1, 8, 0, 0, 0, 0, 0, 4, 2, 0, 3, 3, 1, 8, 0, 0, 0, 4, 2, 4, 2, 0, 0, 0, 0, 0, 0];
     assert_eq!((&drawing.words[..], &drawing.text[..]), (&words[..], "red"));
-    assert_eq!(pair.told(), [ToApp::Applied { surface: SURFACE, unit: 1 }]);
+    assert_eq!(rig::told(&pair.heard), [ToApp::Applied { surface: SURFACE, unit: 1 }]);
     pair.host.control(&Control::Exit { code: 0 }).expect("it is the host's to say");
     pair.settle();
     assert_eq!(pair.notices.last(), Some(&Notice::Over(Over::Done)));
@@ -423,18 +357,6 @@ fn typing() -> Pair {
     pair
 }
 
-/// The keys that programs were told, and whether each was pressed.
-fn keys(pair: &Pair) -> Vec<(u32, bool)> {
-    let keys = pair.told().into_iter().filter_map(|message| match message {
-        ToApp::Event(Request { object: WireId(22), opcode: 3, args }) => match args[..] {
-            [_, _, WireArg::Uint(code), WireArg::Uint(state)] => Some((code, state == 1)),
-            _ => None,
-        },
-        _ => None,
-    });
-    keys.collect()
-}
-
 fn type_key(pair: &mut Pair, code: u32, pressed: bool) {
     pair.viewer.act(Time::ZERO, |page| page.key(Time::ZERO, code, Level::Plain, None, pressed));
 }
@@ -452,13 +374,13 @@ fn keys_that_are_typed_while_there_is_no_link_arrive_once_and_in_order_when_ther
     type_key(&mut pair, 31, false);
     let reason = CloseReason::LinkLost("once more".to_owned());
     pair.viewer.receive(Time::ZERO, Arrival::Closed { reason });
-    assert_eq!(keys(&pair), [(30, true)]);
+    assert_eq!(keys(&pair.heard), [(30, true)]);
     pair.come_again(true);
     assert_eq!(pair.notices, [Notice::Welcome, Notice::Away, Notice::Away, Notice::Back]);
-    assert_eq!(keys(&pair), [(30, true), (30, false), (31, true), (31, false)]);
+    assert_eq!(keys(&pair.heard), [(30, true), (30, false), (31, true), (31, false)]);
     type_key(&mut pair, 32, true);
     pair.settle();
-    assert_eq!(keys(&pair).last(), Some(&(32, true)));
+    assert_eq!(keys(&pair.heard).last(), Some(&(32, true)));
     assert_eq!(Drawing::of(pair.viewer.page()).words[0], 2, "both windows are there still");
 }
 
@@ -552,7 +474,7 @@ fn a_user_who_types_on_without_a_link_is_passed_over_beyond_a_limit_and_hears_of
     type_key(&mut pair, 30, false);
     pair.come_again(true);
     assert_eq!(pair.notices, [Notice::Welcome, Notice::Away, Notice::Missed, Notice::Back]);
-    let keys = keys(&pair);
+    let keys = keys(&pair.heard);
     let downs = |of| keys.iter().filter(|&&(code, pressed)| code == of && pressed).count();
     let ups = |of| keys.iter().filter(|&&(code, pressed)| code == of && !pressed).count();
     assert!((1000..presses).contains(&downs(31)), "{} of {presses}", downs(31));
@@ -573,12 +495,12 @@ fn regression_what_was_on_its_way_when_the_link_was_lost_left_no_room_for_keys()
     type_key(&mut pair, 31, true);
     type_key(&mut pair, 31, false);
     pair.come_again(true);
-    assert_eq!(keys(&pair), [(31, true), (31, false)]);
+    assert_eq!(keys(&pair.heard), [(31, true), (31, false)]);
 }
 
 /// The buttons that programs were told, and whether each was pressed.
 fn buttons(pair: &Pair) -> Vec<(u32, bool)> {
-    let buttons = pair.told().into_iter().filter_map(|message| match message {
+    let buttons = told(&pair.heard).into_iter().filter_map(|message| match message {
         ToApp::Event(Request { object: WireId(24), opcode: 3, args }) => match args[..] {
             [_, _, WireArg::Uint(code), WireArg::Uint(state)] => Some((code, state == 1)),
             _ => None,

@@ -3,9 +3,8 @@
 //! A page has no compositor. [`Page`] takes what the session brings of each program, messages and updates, gives what
 //! is to be answered, and keeps the windows: which surfaces are in them, where, how large, and their pixels. As a
 //! viewer it has no seat, and is told nothing but what a view is told. As a display it is a small compositor: windows
-//! fill its [`Area`], and it tells programs of the pointer, the keyboard and the clipboard that a script
-//! has. It paints nothing
-//! itself, and knows no session and no clock; the frames of videos it gives to the script to be decoded.
+//! fill its [`Area`], and it tells programs of the pointer, the keyboard and the clipboard that a script has. It paints
+//! nothing itself, and knows no session and no clock; the frames of videos it gives to the script to be decoded.
 //!
 //! Invariant: any input of the app side ends at most the program that it is about, and all programs together take no
 //! more memory than the limits of [`Page`] say.

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_shows_the_ticket_and_is_shown_it_and_nobody_else_is() {
+    fn a_page_shows_the_ticket_and_is_shown_it_and_no_other_is() {
         let sockets = |ticket: &str| Sockets::new(ticket.to_owned(), |_| Err(io::ErrorKind::NotFound.into()));
         let shown = |label: &[u8], ticket: &[u8], nonce: &[u8]| {
             [&sha256(&[label, ticket].concat())[..], nonce].concat()
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(answer, sha256(&[SERVER, &[1; 32], b"wf1:abc"].concat()));
         for (wrong, why) in [
             (shown(PAGE, b"wf1:abd", &[1; 32]), "another ticket"),
-            (shown(b"", b"wf1:abc", &[1; 32]), "what everybody is told"),
+            (shown(b"", b"wf1:abc", &[1; 32]), "what all are told"),
             (shown(SERVER, b"wf1:abc", &[1; 32]), "another word"),
             (shown(PAGE, b"wf1:abc", &[1; 31]), "too short"),
             (shown(PAGE, b"wf1:abc", &[1; 33]), "too long"),

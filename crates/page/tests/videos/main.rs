@@ -67,7 +67,7 @@ fn a_video_is_shown_frame_by_frame_as_a_native_display_shows_it() {
 }
 
 #[test]
-fn frames_are_given_out_in_sequence_and_painted_in_sequence_whatever_comes_first() {
+fn frames_are_given_out_and_painted_in_sequence_in_any_order_of_arrival() {
     for role in [Role::View, Role::Control] {
         let (mut page, mut browser, mut film) = (shown(role), Browser::new(Layout::I420), Film::new(0, HERE));
         let frames: Vec<_> = (2..6).map(|seq| film.next(seq as u8 * 20)).collect();
@@ -396,7 +396,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn in_whatever_order_all_comes_it_is_shown_as_natively(
+    fn in_any_order_of_arrival_all_is_shown_as_natively(
         updates in updates(), steps in proptest::collection::vec(step(), 0..80), is_display: bool
     ) {
         let mut page = shown(if is_display { Role::Control } else { Role::View });

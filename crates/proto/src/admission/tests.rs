@@ -300,7 +300,7 @@ fn a_page_on_a_byte_stream_comes_by_a_link_and_by_nothing_else() {
     admission.secrets_mut().print(Role::Active, secret(3), LATER);
     admission.secrets_mut().invite(Role::Active, secret(4), DESK, now);
     for (shown, role, why) in [
-        (9, Role::View, "a secret that nobody has"),
+        (9, Role::View, "a secret of no link"),
         (3, Role::Active, "a ticket's"),
         (3, Role::View, "a ticket's, for less"),
         (4, Role::Active, "that of a display that was met"),

@@ -29,7 +29,7 @@ fn with_sockets(origin: &str) -> (Arc<Site>, Roads) {
         tell.send((ours, caller.address())).map_err(io::Error::other)?;
         Ok(Road { socket: OwnedFd::from(theirs), keeper: Box::new(()) })
     });
-    let site = Arc::into_inner(site(origin)).expect("nobody else has it");
+    let site = Arc::into_inner(site(origin)).expect("it is not served yet");
     (Arc::new(site.with_sockets(sockets)), roads)
 }
 
@@ -293,7 +293,7 @@ fn a_session_that_cannot_be_reached_is_over_at_once() {
     let (listeners, port) = bind(0).expect("a port");
     let origin = format!("http://localhost:{port}");
     let sockets = Sockets::new(TICKET.to_owned(), |_| Err(io::ErrorKind::NotFound.into()));
-    let site = Arc::into_inner(site(&origin)).expect("nobody else has it");
+    let site = Arc::into_inner(site(&origin)).expect("it is not served yet");
     let _server = Server::start(listeners, Arc::new(site.with_sockets(sockets)), None).expect("threads");
     let mut socket = browser(port);
     socket.send(shown()).expect("it reads");
@@ -314,7 +314,7 @@ fn without_end() -> (Server, u16, Receiver<SocketAddr>, Receiver<SocketAddr>) {
         ended.send(caller.address()).map_err(io::Error::other)?;
         Err(io::ErrorKind::NotConnected.into())
     });
-    let site = Arc::into_inner(site(&origin)).expect("nobody else has it");
+    let site = Arc::into_inner(site(&origin)).expect("it is not served yet");
     let server = Server::start(listeners, Arc::new(site.with_sockets(sockets)), None).expect("threads");
     (server, port, begun, ends)
 }
