@@ -245,25 +245,27 @@ fn a_tone_of_the_session_is_heard_in_chromium_once_its_user_has_clicked() {
 
 /// What the page has played lately, as the browser heard it.
 #[derive(Debug)]
-struct Heard {
+pub(crate) struct Heard {
     /// How long it has been playing.
     seconds: f64,
     /// Periods in a second.
-    pitch: f64,
-    loudest: f64,
+    pub(crate) pitch: f64,
+    pub(crate) loudest: f64,
     /// Seconds of the longest silence.
     silent: f64,
 }
 
 /// Waits until the page plays something like this.
-fn hears(chromium: &mut Chromium, is_it: impl Fn(&Heard) -> bool) -> Heard {
-    until("what is to be heard", || {
-        let heard = chromium.evaluate(HEARD);
-        let number = |name: &str| heard[name].as_f64();
+pub(crate) fn hears(chromium: &mut Chromium, is_it: impl Fn(&Heard) -> bool) -> Heard {
+    let mut last = json!(null);
+    let heard = poll(PATIENCE, || {
+        last = chromium.evaluate(HEARD);
+        let number = |name: &str| last[name].as_f64();
         let [seconds, pitch] = [number("seconds")?, number("pitch")?];
         let heard = Heard { seconds, pitch, loudest: number("loudest")?, silent: number("silent")? };
         is_it(&heard).then_some(heard)
-    })
+    });
+    heard.unwrap_or_else(|| panic!("what is heard is {last}"))
 }
 
 /// The picture of the window in front, once the keys go there.
@@ -345,13 +347,13 @@ const COPIER: &str = "head -n 1 > begun; printf '\\033]52;c;%s\\a' \"$(printf 'o
 const READ: &str = "navigator.clipboard.readText()";
 
 /// The button for sound.
-const BUTTON: &str = r"(() => {
+pub(crate) const BUTTON: &str = r"(() => {
     const button = document.getElementById('sound');
     return button && { hidden: button.hidden, pressed: button.ariaPressed };
 })()";
 
 /// Has what the page plays looked at, too.
-const LISTEN: &str = r"{
+pub(crate) const LISTEN: &str = r"{
     const { connect } = AudioNode.prototype;
     AudioNode.prototype.connect = function (to, ...more) {
         if (to === this.context.destination) {

@@ -17,6 +17,7 @@ mod elsewhere;
 mod files;
 mod first_hour;
 mod fuse;
+mod guest;
 mod halves;
 mod idle;
 mod info;

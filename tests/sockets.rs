@@ -158,7 +158,7 @@ fn until_or_told(firefox: &mut Firefox) -> Value {
 }
 
 /// Waits until the page says what it is on.
-fn badge(chromium: &mut Chromium, carrier: &str) {
+pub(crate) fn badge(chromium: &mut Chromium, carrier: &str) {
     until("what the page is on", || {
         let badge: Value = chromium.evaluate("document.getElementById('badge').textContent");
         badge.as_str()?.contains(carrier).then_some(())

@@ -9,7 +9,7 @@ use rustix::fs::{CWD, FileType, Mode, Timespec, mknodat};
 use serde_json::{Value, json};
 
 use super::home::Home;
-use super::program::Program;
+use super::program::{Launch, Program};
 use super::{PATIENCE, Picture, until};
 
 /// A browser with one page.
@@ -36,6 +36,16 @@ pub(crate) struct TabMemory {
 impl Chromium {
     /// Opens a page.
     pub(crate) fn open(home: &Home, address: &str) -> Self {
+        Self::open_with(home, address, &[], Launch::start)
+    }
+
+    /// The same with more flags, started by the caller.
+    pub(crate) fn open_with(
+        home: &Home,
+        address: &str,
+        flags: &[&str],
+        start: impl FnOnce(Launch) -> Program,
+    ) -> Self {
         let [commands, answers] = ["commands", "answers"].map(|name| pipe(home, name));
         let profile = format!("--user-data-dir={}", home.file("profile").display());
         // Chromium reads commands from descriptor 3 and answers on 4.
@@ -44,8 +54,8 @@ impl Chromium {
             home.file("commands").display(),
             home.file("answers").display()
         );
-        let words = [&["-c", &script, "chromium"][..], &FLAGS, &[&profile, "about:blank"]].concat();
-        let program = home.launch("sh").args(words).start();
+        let words = [&["-c", &script, "chromium"][..], &FLAGS, flags, &[&profile, "about:blank"]].concat();
+        let program = start(home.launch("sh").args(words));
         let (heard, page) = (Vec::new(), String::new());
         let mut chromium =
             Self { program, commands, answers, heard, calls: 0, page, worker: None, wasm: None };

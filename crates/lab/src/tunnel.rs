@@ -7,8 +7,6 @@
 //!
 //! Invariant: device, thread and all that is on its way go with the value.
 
-mod beyond;
-mod device;
 mod namespace;
 
 use std::collections::BTreeMap;
@@ -21,9 +19,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use wayferry_stage::{Lane, LinkConfig};
+use wayferry_stage::{Beyond, Lane, LinkConfig, tun};
 
-pub(crate) use beyond::Beyond;
 pub(crate) use namespace::enter;
 
 /// See the module.
@@ -59,7 +56,7 @@ struct Ports {
 impl Tunnel {
     /// Makes the device. The process is in a namespace of its own: see [`enter`].
     pub(crate) fn open(up: LinkConfig, down: LinkConfig) -> io::Result<Self> {
-        let device = device::open(HERE, PREFIX, MTU)?;
+        let device = tun(HERE)?;
         let shared = Arc::new(Shared {
             lanes: Mutex::new(Lanes { up: Lane::new(up), down: Lane::new(down), bytes: BTreeMap::new() }),
             stop: AtomicBool::new(false),
@@ -211,12 +208,8 @@ fn ports(packet: &[u8]) -> Option<Ports> {
 const FIRST_CLIENT_PORT: u16 = 10_000;
 
 /// Ours, and the one that leads through the tunnel.
-const HERE: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
-const THERE: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
-const PREFIX: u8 = 24;
-
-/// As Ethernet has it.
-const MTU: u16 = 1500;
+const HERE: Ipv4Addr = Beyond::HERE;
+const THERE: Ipv4Addr = Beyond::ADDRESS;
 
 /// Packets read before those that are through are written.
 const PACKETS_IN_A_TURN: usize = 64;

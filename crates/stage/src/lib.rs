@@ -3,10 +3,12 @@
 //! - [`Stage`]: a Wayland compositor without screen or GPU that can be looked at, typed at and waited for.
 //! - [`Client`]: a Wayland client in a few calls; [`Program`] runs one on a thread, such as [`Demo`] or [`Busy`].
 //! - [`Link`]: a UDP relay with delay, loss and the rest; [`Lane`] is its sans-IO core.
+//! - [`Beyond`]: a network behind such a link, for whole programs; [`Place`]: one without links.
 //! - [`Image`]: a picture, its comparison with another, its PNG. [`Strip`]: numbers drawn into a picture.
 //!
 //! Nothing here is part of what Wayferry ships to do its work, and nothing here knows Wayferry.
 
+mod beyond;
 mod client;
 mod clock;
 mod compositor;
@@ -19,6 +21,7 @@ mod paint;
 mod random;
 mod strip;
 
+pub use beyond::{Beyond, Place, tun};
 pub use client::{
     BigCommit, Busy, Cells, Client, ClientError, Counts, Demo, Endpoint, Input, Menu, Pace, Pane, Program,
     Typing,

@@ -11,12 +11,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use wayferry_stage::{Config, LinkConfig, Role, Stage, StageEvent, now};
+use wayferry_stage::{Beyond, Config, LinkConfig, Role, Stage, StageEvent, now};
 
 use super::{Figures, Row, Setting, Target, write_json};
 use crate::error::{Error, SessionError};
 use crate::flags::StartFlags;
-use crate::tunnel::{self, Beyond};
+use crate::tunnel;
 use wayferry_host::edge::socket::RuntimeDir;
 
 /// Measures; gives the exit code, which is 1 if a goal is missed.

@@ -1,13 +1,8 @@
-//! A network namespace of our own, in which this program runs once more, and others for single threads.
-//!
-//! With `unsafe`, because threads of a process that leave what they share with others can be a danger to them.
-#![allow(unsafe_code)]
+//! A network namespace of our own, in which this program runs once more.
 
-use std::io;
 use std::process::Command;
 
 use rustix::process::geteuid;
-use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::error::{Error, SessionError};
 
@@ -28,13 +23,6 @@ pub(crate) fn enter() -> Result<Option<u8>, Error> {
     let run = unshare.arg("--").arg(program).args(std::env::args_os().skip(1)).env(MARK, "1");
     let status = run.status().map_err(system("starting `unshare`"))?;
     Ok(Some(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
-}
-
-/// The calling thread is in a network namespace of its own from now on, and so is what it starts.
-pub(super) fn leave() -> io::Result<()> {
-    // SAFETY: descriptors, memory and file systems stay shared: only the network is another.
-    unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
-    Ok(())
 }
 
 /// Set in the namespace.

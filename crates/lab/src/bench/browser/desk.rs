@@ -9,14 +9,13 @@ use std::time::Duration;
 use serde_json::Value;
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::RuntimeDir;
-use wayferry_stage::{LinkConfig, now};
+use wayferry_stage::{Beyond, LinkConfig, now};
 
 use super::Viewer;
 use super::chromium::Chromium;
 use crate::bench::processes::{Process, Session, first_line, system, wayferry};
 use crate::bench::rig;
 use crate::error::{Error, SessionError};
-use crate::tunnel::Beyond;
 
 /// What became of the letters that were typed.
 #[derive(Debug, Default)]

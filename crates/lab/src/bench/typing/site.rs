@@ -6,12 +6,11 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
-use wayferry_stage::{Config, LinkConfig, Stage, SurfaceId};
+use wayferry_stage::{Beyond, Config, LinkConfig, Stage, SurfaceId};
 
 use crate::bench::processes::{Process, Session, first_line, system, wayferry};
 use crate::bench::rig;
 use crate::error::{Error, SessionError};
-use crate::tunnel::Beyond;
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::RuntimeDir;
 

@@ -21,8 +21,12 @@ struct Request {
     rest: [u8; 22],
 }
 
-/// Makes it, with an address, and brings it up.
-pub(super) fn open(address: Ipv4Addr, prefix: u8, mtu: u16) -> io::Result<File> {
+/// Makes one in the calling thread's network, with an address of 24 bits of network and the MTU of Ethernet, and brings
+/// it up. Reading it gives a packet that the kernel sends, or an error where there is none.
+///
+/// # Errors
+/// There is no `/dev/net/tun`, no right to make one, or one already.
+pub fn tun(address: Ipv4Addr) -> io::Result<File> {
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
     let device = OpenOptions::new().read(true).write(true).custom_flags(flags).open("/dev/net/tun")?;
     let mut name = [0; 16];
@@ -30,9 +34,9 @@ pub(super) fn open(address: Ipv4Addr, prefix: u8, mtu: u16) -> io::Result<File> 
     let request = Request { name, flags: TUN | NO_PACKET_INFORMATION, rest: [0; 22] };
     // SAFETY: `Request` is as long as `struct ifreq` and laid out as it; the kernel copies it and keeps no pointer.
     unsafe { ioctl(&device, Setter::<SET_INTERFACE, Request>::new(request)) }?;
-    let address = format!("{address}/{prefix}");
+    let address = format!("{address}/24");
     ip(&["address", "add", &address, "dev", NAME])?;
-    ip(&["link", "set", "dev", NAME, "mtu", &mtu.to_string(), "up"])?;
+    ip(&["link", "set", "dev", NAME, "mtu", "1500", "up"])?;
     ip(&["link", "set", "dev", "lo", "up"])?;
     Ok(device)
 }
