@@ -164,6 +164,11 @@ impl Mux {
         self.sender.closed
     }
 
+    /// Bytes of resets and stops that are not produced yet. A peer that reads nothing can cause them without end.
+    pub fn answers(&self) -> usize {
+        self.sender.control.len()
+    }
+
     /// What is on the way, and how fast that goes.
     pub fn window(&self) -> &Window {
         &self.sender.window

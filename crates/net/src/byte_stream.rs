@@ -248,6 +248,9 @@ impl Driver {
     /// Tops up the bytes to write; ends the outgoing direction when nothing will follow.
     fn fill(&mut self) {
         if self.write.is_none() {
+            // What is said to a peer that hears nothing any more goes nowhere.
+            self.mux.produce(self.started.elapsed(), &mut self.out);
+            self.out.clear();
             return;
         }
         if self.out.is_empty() {
@@ -310,7 +313,8 @@ impl Driver {
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
         let write = self.write.as_ref().filter(|_| !self.out.is_empty());
         let mut fds = vec![PollFd::new(&*self.shared.kick, PollFlags::IN)];
-        let reads = !self.shared.holds.load(Ordering::Acquire) && !self.shared.inbox.is_full();
+        let holds = self.shared.holds.load(Ordering::Acquire) || self.mux.answers() >= ANSWERS_LIMIT;
+        let reads = !holds && !self.shared.inbox.is_full();
         let read_at = reads.then(|| {
             fds.push(PollFd::new(&self.read.fd, PollFlags::IN));
             fds.len() - 1
@@ -421,6 +425,10 @@ const ACK_STEP: u64 = 16 << 10;
 
 /// Bytes that the session holds and from which on the link is not read.
 const HELD_LIMIT: u64 = 32 << 20;
+
+/// Bytes of resets and stops that the link has not taken and from which on it is not read. Two sides that both have so
+/// many wait for each other, but one that keeps to the session's limits has a hundredth of it.
+const ANSWERS_LIMIT: usize = 1 << 20;
 
 /// How long a close may take: to write what goes before it, and to see the peer's end.
 const CLOSE_LINGER: Duration = Duration::from_secs(1);

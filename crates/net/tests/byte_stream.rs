@@ -275,3 +275,50 @@ fn a_link_that_is_held_is_not_read_and_goes_on_when_it_is_not_held() {
     display.hold(0);
     assert_eq!(Streams::receive(&mut *display, 1).whole[&0].len(), 3_000_000);
 }
+
+#[test]
+fn regression_stops_were_kept_without_end_for_a_peer_that_reads_nothing() {
+    let (mut carrier, mut raw) = with_raw_peer();
+    raw.write_all(b"WFMUX1\r\n").unwrap();
+    raw.set_nonblocking(true).unwrap();
+    let (mut said, mut waiting) = (0u32, Vec::new());
+    loop {
+        while let Some(arrival) = carrier.poll_arrival() {
+            if let Arrival::Data { stream, .. } = arrival {
+                carrier.transmit(Transmit::Stop { stream, code: 1 });
+            }
+        }
+        if waiting.is_empty() {
+            assert!(said < 1_000_000, "it is read on");
+            for stream in said..said + 1000 {
+                // A varint of four bytes (RFC 9000 §16): a stream of one byte, and its reset.
+                let number = (stream | 0x8000_0000).to_be_bytes();
+                waiting.extend([&[0][..], &number, &[1, b'x', 2], &number, &[0]].concat());
+            }
+            said += 1000;
+        }
+        match raw.write(&waiting) {
+            Ok(count) => drop(waiting.drain(..count)),
+            Err(_) if !becomes_writable(&raw) => break,
+            Err(_) => {}
+        }
+    }
+    raw.set_nonblocking(false).unwrap();
+    // What it then reads makes room, and all that it said is heard.
+    let mut reader = raw.try_clone().unwrap();
+    let all = std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()).unwrap_or_default());
+    raw.write_all(&waiting).unwrap();
+    let last = u64::from(said) - 1;
+    while !matches!(next(&mut *carrier), Arrival::Data { stream, .. } | Arrival::Reset { stream, .. }
+        if stream.0 == last)
+    {}
+    drop((carrier, raw));
+    assert!(all.join().unwrap() > 1 << 20, "the stops that were kept");
+}
+
+/// Whether the other side reads on within half a second.
+fn becomes_writable(socket: &UnixStream) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut fds = [PollFd::new(socket, PollFlags::OUT)];
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 500_000_000 })).unwrap() > 0
+}

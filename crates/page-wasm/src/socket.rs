@@ -92,7 +92,8 @@ impl Socket {
 
     /// Bytes that were to be sent and have not left.
     pub fn unsent(&self) -> usize {
-        usize::try_from(self.mux.backlog().total).unwrap_or(usize::MAX).saturating_add(self.buffered)
+        let streams = usize::try_from(self.mux.backlog().total).unwrap_or(usize::MAX);
+        streams.saturating_add(self.mux.answers()).saturating_add(self.buffered)
     }
 
     /// What is known of the link; the session knows how long pings take.
