@@ -220,9 +220,10 @@ impl<S: Wire> Relay<S> {
 /// Bytes of the session that are passed on at once: a frame of its carrier.
 const PIECE: usize = 16 << 10;
 /// How often a browser is asked whether it is there; all of them answer by themselves.
-const PING_EVERY: Duration = Duration::from_secs(20);
-/// How long it may say nothing: two of those are missing then.
-const SILENCE: Duration = Duration::from_secs(60);
+const PING_EVERY: Duration = Duration::from_secs(5);
+/// How long it may say nothing: two of those are missing then. A page gives up a socket sooner, and its next one needs
+/// the place.
+const SILENCE: Duration = Duration::from_secs(15);
 /// How often a session is heard that has to end.
 const LAST_PIECES: usize = 64;
 /// How long one end may take to hear the last of the other.
