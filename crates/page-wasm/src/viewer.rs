@@ -435,8 +435,6 @@ impl Viewer {
             | Event::Reset { header: Header::Wayland { connection }, .. } => self.close(now, connection),
             Event::Stopped { header: Header::Events { connection }, .. } => self.close(now, connection),
             Event::Control(Control::Exit { .. }) => self.session.close(CloseReason::Done),
-            // It has never been in: it does not wait for a place.
-            Event::Suspended { reason: CloseReason::TooMuch(_) } if !self.is_welcome => self.end(Over::Full),
             Event::Suspended { .. } => self.on_lost(now),
             Event::Resumed => self.on_resumed(now),
             Event::Declined => self.begin_anew(),

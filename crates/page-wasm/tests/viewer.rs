@@ -448,12 +448,15 @@ fn a_page_that_comes_again_shows_no_secret_and_hears_that_it_came_too_late() {
     assert_eq!(pair.notices.last(), Some(&Notice::Over(Over::Forgotten)));
 }
 
+/// Before it is welcomed a page is turned away because many ask at once; one that is too many is welcomed first.
 #[test]
-fn a_page_that_finds_no_place_at_its_first_visit_does_not_wait_for_one() {
+fn regression_a_page_that_was_turned_away_by_a_crowd_said_that_all_places_are_taken() {
     let mut pair = Pair::new(viewer(), lasting_host(false));
-    pair.host.close(CloseReason::TooMuch("viewers".to_owned()));
+    pair.host.close(CloseReason::TooMuch("try again".to_owned()));
     pair.settle();
-    assert_eq!(pair.notices, [Notice::Over(Over::Full)]);
+    assert_eq!(pair.notices, [Notice::Away]);
+    pair.come_again(false);
+    assert!(pair.notices.contains(&Notice::Welcome), "{:?}", pair.notices);
 }
 
 #[test]
