@@ -19,8 +19,11 @@ export function noticeOf(state: State): Notice | undefined {
     return undefined;
   }
   const [title, text, ...ways] = told;
-  return { title, text, ways, canRetry: state === "unreachable" };
+  return { title, text, ways, canRetry: MAY_RETRY.includes(state) };
 }
+
+/** In these no session was ever begun. */
+const MAY_RETRY: readonly State[] = ["unserved", "no transport", "unreachable"];
 
 const NOTICES: Partial<Record<State, readonly [string, string, ...string[]]>> = {
   insecure: [
@@ -28,6 +31,10 @@ const NOTICES: Partial<Record<State, readonly [string, string, ...string[]]>> = 
     "WebTransport works only where the page comes from this computer or over HTTPS, not from an http:// address of the network. There are two ways:",
     "Open the page from localhost: serve it on this computer, or forward its port with ssh -L.",
     "Serve the page over HTTPS, with a certificate that this browser trusts.",
+  ],
+  unserved: [
+    "The page is served no more",
+    "It came, and a part of it did not: the network in between is gone, or the person who shares the session has ended that. Ask whether this link is still good.",
   ],
   "no link": [
     "This link is not complete",

@@ -10,7 +10,7 @@ import { showCursor } from "./cursor-style.js";
 import { Hands } from "./hands.js";
 import { Sound } from "./sound/sound.js";
 import { Tabs } from "./tabs.js";
-import type { Input, Link, News, Order } from "./talk.js";
+import type { Input, Link, News, Order, State } from "./talk.js";
 import { isMeant, readLink } from "./ticket.js";
 import { toggles } from "./toggles.js";
 import { Windows } from "./windows.js";
@@ -36,6 +36,7 @@ class Page {
     (text) => this.#board.say(text),
   );
   #worker: Worker | undefined;
+  #module: ArrayBuffer | undefined;
 
   constructor(link: Link) {
     this.#link = link;
@@ -68,31 +69,38 @@ class Page {
     document.addEventListener("visibilitychange", () => document.hidden || this.#order({ kind: "retry" }));
   }
 
-  /** Opens the link, once more where it was tried before. */
+  /** Opens the link, once more where it was tried before and no session was begun. */
   async begin(): Promise<void> {
-    this.#worker?.terminate();
-    this.#windows.clear();
-    this.#sound.offer(false);
     if (!isSecureContext) {
       return this.#board.setState("insecure");
     }
     this.#board.setState("connecting");
-    const module = await fetch("viewer.wasm").then(
-      (answer) => answer.arrayBuffer(),
-      () => undefined,
-    );
-    if (module === undefined) {
-      return this.#board.setState("broken");
+    const state = this.#module === undefined ? await this.#fetch() : undefined;
+    if (state !== undefined) {
+      return this.#board.setState(state);
     }
-    if (!(await isMeant(this.#link.ticket))) {
-      return this.#board.setState("no link");
+    this.#order({ kind: "begin", module: this.#module as ArrayBuffer, link: this.#link });
+    this.#hands?.begin();
+  }
+
+  /**
+   * Fetches what the page needs, once: later somebody else may have the port that it is from. Gives what keeps it from
+   * going on.
+   */
+  async #fetch(): Promise<State | undefined> {
+    const fetched = fetch("viewer.wasm").then((answer) => (answer.ok ? answer.arrayBuffer() : undefined));
+    const [module, isGood] = await Promise.all([fetched, isMeant(this.#link.ticket)]).catch(() => []);
+    if (module === undefined) {
+      return "unserved";
+    }
+    if (isGood !== true) {
+      return "no link";
     }
     const worker = new Worker("worker.js", { type: "module" });
-    this.#worker = worker;
     worker.onmessage = ({ data }: MessageEvent<News>) => this.#hear(data);
     worker.onerror = () => this.#board.setState("broken");
-    this.#order({ kind: "begin", module, link: this.#link }, [module]);
-    this.#hands?.begin();
+    [this.#module, this.#worker] = [module, worker];
+    return undefined;
   }
 
   #order(order: Order, moved: Transferable[] = []): void {

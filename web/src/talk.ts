@@ -14,6 +14,7 @@ export type State =
   /** No link of Wayferry's was opened. */
   | "no link"
   /** The browser has no WebTransport. */
+  | "unserved"
   | "no transport"
   /** No host answered. */
   | "unreachable"

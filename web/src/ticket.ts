@@ -24,12 +24,15 @@ export function readLink(fragment: string): Link {
 
 /**
  * Whether the page is for this ticket: any site can lead a browser here with one of its own. `wayferry share` says what
- * it has made, by digests in lines; another server says nothing, and all tickets are good.
+ * it has made, by digests in lines; another server has no such file, and all tickets are good. No other answer means that: a
+ * site on another port of this host could cause one, as by cookies, which are not sent here.
+ *
+ * Fails where nothing answers.
  */
 export async function isMeant(ticket: string): Promise<boolean> {
-  const answer = await fetch("links");
+  const answer = await fetch("links", { credentials: "omit" });
   if (!answer.ok) {
-    return true;
+    return answer.status === 404;
   }
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(ticket)));
   const digits = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -54,6 +54,21 @@ export async function connect(ticket: Ticket, link: string, browser: Browser): P
   }
 }
 
+/**
+ * The first way of a first visit. What is busy on the way there, as with too many guests at once, may not be a moment
+ * later; so it is asked again for some time.
+ */
+export async function firstWay(attempt: () => Promise<Way | undefined>): Promise<Way | undefined> {
+  const until = performance.now() + FIRST_PATIENCE;
+  for (;;) {
+    const way = await attempt();
+    if (way !== undefined || performance.now() >= until) {
+      return way;
+    }
+    await pause(REST);
+  }
+}
+
 /** Ends when it has failed, and never where it has not. */
 function failure(attempt: Promise<unknown>): Promise<void> {
   return new Promise((done) => attempt.catch(() => done()));
@@ -97,3 +112,6 @@ const PLACE = "/wayferry/1";
 const HEAD_START = 2000;
 /** Milliseconds that an attempt may take. */
 const PATIENCE = 10_000;
+/** Milliseconds within which the last attempt of a first visit begins, and between two of them. */
+const FIRST_PATIENCE = 20_000;
+const REST = 1000;

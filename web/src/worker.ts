@@ -15,7 +15,7 @@ import { readTicket } from "./ticket.js";
 import { TIMERS } from "./timers.js";
 import { canDecode, Videos } from "./videos.js";
 import { type Notice, Viewer } from "./viewer.js";
-import { close, connect, thisBrowser, type Way } from "./way.js";
+import { close, connect, firstWay, thisBrowser, type Way } from "./way.js";
 
 /** What a worker is for this script. */
 interface Scope {
@@ -70,12 +70,13 @@ async function begin(module: ArrayBuffer, { control, ticket: text }: Link): Prom
   tell("connecting");
   const viewer = await Viewer.load(module);
   const browser = thisBrowser();
-  const [way, videos] = await Promise.all([connect(ticket, text, browser), canDecode()]);
+  const find = () => connect(ticket, text, browser);
+  const [way, videos] = await Promise.all([firstWay(find), canDecode()]);
   if (way === undefined) {
     return tell(browser.transport === undefined ? "no transport" : "unreachable");
   }
   viewer.begin(ticket.secret, control, videos);
-  running = new Running(viewer, control, () => connect(ticket, text, browser));
+  running = new Running(viewer, control, find);
   running.begin(way);
 }
 

@@ -182,3 +182,15 @@ test("nothing is lost, doubled or reordered, with any answer of the browser to a
     expect(told.filter((one) => !one.startsWith("new:"))).toEqual(keys);
   }
 });
+
+test("regression: of a long text that was dictated the rest was lost", () => {
+  const { area, viewer } = begin();
+  const text = `${"a".repeat(1023)}😀${"é".repeat(1500)}`;
+  area.say("beforeinput", { inputType: "insertText", data: text });
+  const told = viewer
+    .takeKeys()
+    .split(" ")
+    .map((quoted) => JSON.parse(quoted) as string);
+  expect(told.join("")).toBe(text);
+  expect(told.map((piece) => piece.length)).toEqual([1023, 1024, 478]);
+});

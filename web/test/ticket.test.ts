@@ -47,6 +47,15 @@ test("tickets that this page is not for are refused", async () => {
     expect(await isMeant(await ticket([SIX]))).toBe(false);
     vi.stubGlobal("fetch", async () => new Response("", { status: 404 }));
     expect(await isMeant(await ticket([SIX]))).toBe(true);
+    // Another port of the same host can have cookies sent that are too long for the server of the page.
+    for (const status of [400, 421, 431, 500]) {
+      vi.stubGlobal("fetch", async () => new Response("", { status }));
+      expect(await isMeant(await ticket([SIX]))).toBe(false);
+    }
+    const asked = vi.fn(async (_file: string, _how: RequestInit) => new Response(digits));
+    vi.stubGlobal("fetch", asked);
+    expect(await isMeant(ours)).toBe(true);
+    expect(asked.mock.calls).toEqual([["links", { credentials: "omit" }]]);
   } finally {
     vi.unstubAllGlobals();
   }

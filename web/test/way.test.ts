@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Ticket } from "../src/ticket.js";
-import { type Browser, connect } from "../src/way.js";
+import { type Browser, connect, firstWay } from "../src/way.js";
 import { FakeLine } from "./line.js";
 
 /** An attempt at one place. */
@@ -46,7 +46,7 @@ const TICKET: Ticket = {
   places: ["192.0.2.1:5", "[2001:db8:0:0:0:0:0:1]:5"],
 };
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 
 /** Lets what is due happen, digests included, which no timer waits for. */
@@ -152,4 +152,23 @@ test("a page over HTTPS has its WebSocket in TLS", async () => {
   expect(browser.lines[0]?.address).toBe("wss://page.example.org:8443/wayferry/1");
   line.onclose?.();
   expect(await way).toBeUndefined();
+});
+
+test("regression: a first visit that found all places taken for a moment never came in", async () => {
+  const way = { kind: "streams", transport: new FakeTransport() as unknown as WebTransport } as const;
+  let asked = 0;
+  const found = firstWay(async () => {
+    asked += 1;
+    return asked === 3 ? way : undefined;
+  });
+  await vi.advanceTimersByTimeAsync(1999);
+  expect(asked).toBe(2);
+  await vi.advanceTimersByTimeAsync(1);
+  expect([await found, asked]).toEqual([way, 3]);
+});
+
+test("a first visit where nothing answers comes to an end", async () => {
+  const found = firstWay(async () => undefined);
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(await found).toBeUndefined();
 });

@@ -64,6 +64,7 @@ test("a link may ask for control", () => {
 test("all that ends is told, with what can be done", () => {
   for (const state of [
     "insecure",
+    "unserved",
     "no transport",
     "unreachable",
     "taken",
@@ -74,6 +75,10 @@ test("all that ends is told, with what can be done", () => {
     expect(noticeOf(state)?.text).toMatch(/\w/);
   }
   expect(noticeOf("refused")?.text).toMatch(/used.*time is over.*taken back/);
+  const retried = (["unserved", "no transport", "unreachable"] as const).map(
+    (state) => noticeOf(state)?.canRetry,
+  );
+  expect([...retried, noticeOf("lost")?.canRetry]).toEqual([true, true, true, false]);
   expect(noticeOf("unreachable")?.ways.join()).toContain("UDP");
   expect(noticeOf("insecure")?.ways.join()).toMatch(/localhost.*HTTPS/s);
   expect([noticeOf("shown"), noticeOf("connecting")]).toEqual([undefined, undefined]);

@@ -109,8 +109,8 @@ export class Field {
   }
 
   #type(text: string): void {
-    if (text !== "") {
-      this.#tell({ kind: "type", text: text.slice(0, MOST_TEXT) });
+    for (const piece of piecesOf(text)) {
+      this.#tell({ kind: "type", text: piece });
     }
   }
 
@@ -127,8 +127,23 @@ export class Field {
   }
 }
 
+/** Pieces of a text that are no longer than may be told at once, each of whole characters. */
+function* piecesOf(text: string): Generator<string> {
+  let piece = "";
+  for (const character of text) {
+    if (piece.length + character.length > MOST_TEXT) {
+      yield piece;
+      piece = "";
+    }
+    piece += character;
+  }
+  if (piece !== "") {
+    yield piece;
+  }
+}
+
 const FILLING = "\u200b";
-/** UTF-16 units of text at once; what is longer was not typed. */
+/** UTF-16 units of text at once. */
 const MOST_TEXT = 1024;
 const TEXTS = ["insertText", "insertReplacementText"];
 /** What is done to a field, and the key that does it. */
