@@ -280,45 +280,59 @@ fn a_link_that_is_held_is_not_read_and_goes_on_when_it_is_not_held() {
 fn regression_stops_were_kept_without_end_for_a_peer_that_reads_nothing() {
     let (mut carrier, mut raw) = with_raw_peer();
     raw.write_all(b"WFMUX1\r\n").unwrap();
-    raw.set_nonblocking(true).unwrap();
-    let (mut said, mut waiting) = (0u32, Vec::new());
-    loop {
-        while let Some(arrival) = carrier.poll_arrival() {
-            if let Arrival::Data { stream, .. } = arrival {
-                carrier.transmit(Transmit::Stop { stream, code: 1 });
-            }
-        }
-        if waiting.is_empty() {
-            assert!(said < 1_000_000, "it is read on");
-            for stream in said..said + 1000 {
-                // A varint of four bytes (RFC 9000 §16): a stream of one byte, and its reset.
-                let number = (stream | 0x8000_0000).to_be_bytes();
-                waiting.extend([&[0][..], &number, &[1, b'x', 2], &number, &[0]].concat());
-            }
-            said += 1000;
-        }
-        match raw.write(&waiting) {
-            Ok(count) => drop(waiting.drain(..count)),
-            Err(_) if !becomes_writable(&raw) => break,
-            Err(_) => {}
-        }
+    let mut said = 0;
+    // Each stream is stopped before its reset comes.
+    while open_and_stop(&mut *carrier, &mut raw, said) {
+        raw.write_all(&frames(said, &[2], &[0])).unwrap();
+        said += ROUND;
+        assert!(said < 1_000_000, "it is read on");
     }
-    raw.set_nonblocking(false).unwrap();
-    // What it then reads makes room, and all that it said is heard.
-    let mut reader = raw.try_clone().unwrap();
-    let all = std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()).unwrap_or_default());
-    raw.write_all(&waiting).unwrap();
-    let last = u64::from(said) - 1;
-    while !matches!(next(&mut *carrier), Arrival::Data { stream, .. } | Arrival::Reset { stream, .. }
-        if stream.0 == last)
-    {}
-    drop((carrier, raw));
-    assert!(all.join().unwrap() > 1 << 20, "the stops that were kept");
+    // Once it reads, all that it says is heard.
+    let (mut writer, resets) = (raw.try_clone().unwrap(), frames(said, &[2], &[0]));
+    let writing = std::thread::spawn(move || writer.write_all(&resets));
+    raw.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+    let (mut heard, mut piece) = (0, vec![0; 1 << 16]);
+    while heard < 1 << 20 {
+        heard += raw.read(&mut piece).expect("the stops that were kept");
+    }
+    writing.join().unwrap().unwrap();
+    let last = StreamId(u64::from(said + ROUND - 1));
+    let is_last = |arrival: &Arrival| matches!(arrival, Arrival::Reset { stream, .. } | Arrival::Data { stream, .. } if *stream == last);
+    while !is_last(&next(&mut *carrier)) {}
 }
 
-/// Whether the other side reads on within half a second.
-fn becomes_writable(socket: &UnixStream) -> bool {
+/// Streams that are open at once.
+const ROUND: u32 = 1000;
+
+/// Frames of this kind for the next streams.
+fn frames(first: u32, kind: &[u8], rest: &[u8]) -> Vec<u8> {
+    // Varints of four bytes (RFC 9000 §16).
+    let number = |stream: u32| (stream | 0x8000_0000).to_be_bytes();
+    (first..first + ROUND).flat_map(|stream| [kind, &number(stream), rest].concat()).collect()
+}
+
+/// Opens streams, and stops all when they have come; `false` where they do not within half a second.
+fn open_and_stop(carrier: &mut dyn Carrier, raw: &mut UnixStream, first: u32) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let mut fds = [PollFd::new(socket, PollFlags::OUT)];
-    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 500_000_000 })).unwrap() > 0
+    raw.write_all(&frames(first, &[0], &[1, b'x'])).unwrap();
+    let mut stopped = 0;
+    while stopped < ROUND {
+        match carrier.poll_arrival() {
+            Some(Arrival::Data { stream, .. }) => {
+                carrier.transmit(Transmit::Stop { stream, code: 1 });
+                stopped += 1;
+            }
+            Some(_) => {}
+            None => {
+                let wake = carrier.wake_fd();
+                let mut fds = [PollFd::new(&wake, PollFlags::IN)];
+                let moment = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+                if poll(&mut fds, Some(&moment)).unwrap() == 0 {
+                    return false;
+                }
+                carrier.clear_wake();
+            }
+        }
+    }
+    true
 }
