@@ -5,6 +5,7 @@ mod page;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
 
 use common::*;
 use page::{Browser, PATH, Page, SETTINGS, STREAM, request};
@@ -172,6 +173,18 @@ fn each_side_hears_why_the_other_ended_the_session() {
     let (mut page, app) = site.pair();
     drop(app);
     assert!(matches!(closed(&mut page), CloseReason::LinkLost(_)));
+}
+
+#[test]
+fn regression_a_browser_that_answers_the_end_at_once_told_its_page_that_the_link_was_lost() {
+    let mut site = Site::new();
+    let (mut page, mut app) = site.pair();
+    close(&mut *app, &CloseReason::Done);
+    // With that its side of the request is finished, too.
+    assert_eq!(closed(&mut page), CloseReason::Done);
+    let answered = Instant::now();
+    page.browser.end();
+    assert!(answered.elapsed() > Duration::from_millis(100), "it has a second to tell its page");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! stranger may send is bounded here and in [`standing`](super::standing). Invariant: nothing that is read before the
 //! answer, and nothing that HTTP/3 keeps open beside the session, grows with what the peer sends.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -33,7 +34,9 @@ pub(super) struct Session {
     pub(super) datagram_header: Vec<u8>,
     /// The request's, for our end of the session.
     request: Mutex<Option<SendStream>>,
-    /// Gives the peer's.
+    /// We have ended it, or are about to.
+    has_ended: Arc<AtomicBool>,
+    /// Gives the peer's end.
     said: Mutex<Option<JoinHandle<Option<CloseReason>>>>,
     /// Has to stay open.
     _control: SendStream,
@@ -63,13 +66,15 @@ impl Session {
         let number = VarInt::from(send.id()).into_inner();
         arrivals.begin(number);
         let id = ProtoVarInt::from_u64(number).unwrap_or_default();
-        let said = tokio::spawn(read_end(receive, connection.clone(), Arc::clone(shared)));
+        let has_ended = Arc::<AtomicBool>::default();
+        let said = read_end(receive, connection.clone(), Arc::clone(shared), Arc::clone(&has_ended));
         Some(Self {
             arrivals,
             stream_header: http3::stream_header(id, false),
             datagram_header: http3::datagram_header(id),
             request: Mutex::new(Some(send)),
-            said: Mutex::new(Some(said)),
+            has_ended,
+            said: Mutex::new(Some(tokio::spawn(said))),
             _control: control,
         })
     }
@@ -82,6 +87,7 @@ impl Session {
 
     /// Ends it with this code and text, and the connection when the peer has heard that, or soon.
     pub(super) async fn end(&self, connection: &Connection, code: u32, text: &str) {
+        self.has_ended.store(true, Ordering::Release);
         let request = self.request.lock().unwrap_or_else(PoisonError::into_inner).take();
         let told = async {
             if let Some(mut request) = request
@@ -144,11 +150,13 @@ async fn refuse(connection: &Connection, mut send: SendStream) {
     connection.close(NO_ERROR.into(), b"");
 }
 
-/// Waits for the peer's end of the session.
+/// Waits for the peer's end of the session, and ends the connection, unless that is its answer to ours: a browser gives
+/// it before its page has heard why the session ends, and if the connection is closed by then, never tells it.
 async fn read_end(
     mut receive: RecvStream,
     connection: Connection,
     shared: Arc<Shared>,
+    has_ended: Arc<AtomicBool>,
 ) -> Option<CloseReason> {
     let (said, code) = match read_close(&mut receive, &connection, &shared).await {
         Ok(Some(Close { code, reason })) => (CloseReason::from_wire(code, &reason), NO_ERROR.into()),
@@ -159,7 +167,9 @@ async fn read_end(
         }
         Err(_) => return None,
     };
-    connection.close(code, b"");
+    if !has_ended.load(Ordering::Acquire) {
+        connection.close(code, b"");
+    }
     Some(said)
 }
 
