@@ -126,6 +126,63 @@ async def test_trailers_go_both_ways() -> None:
         assert (await client.get("/")).trailers == got[0] == {"x-sum": "7"}
 
 
+BEGUN: list[dict[str, Any]] = [
+    {"type": "http.response.start", "status": 200, "trailers": True},
+    {"type": "http.response.body", "body": b"text", "more_body": True},
+]
+"""The begin of an answer that has trailers."""
+
+
+@asynchronous
+async def test_regression_each_message_of_trailers_was_a_section_of_its_own() -> None:
+    """A client may take the second one for an error of the whole connection (RFC 9114 §4.1)."""
+
+    async def trailing(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        for message in BEGUN:
+            await send(message)
+        await send({"type": "http.response.body"})
+        for number in range(3):
+            fields = [(f"X-{number}".encode(), b"%d" % number)]
+            message = {"type": "http.response.trailers", "headers": fields, "more_trailers": number < 2}
+            await send(message)
+
+    async with served(trailing) as server, client_of(server) as client:
+        for _ in range(2):
+            response = await client.get("/")
+            assert response.content == b"text"
+            assert response.trailers == {"x-0": "0", "x-1": "1", "x-2": "2"}
+
+
+@asynchronous
+async def test_regression_trailers_were_sent_in_the_midst_of_a_body() -> None:
+    """The answer is not whole then, which its client is told, and other requests go on."""
+    end = {"type": "http.response.body"}
+    trailers = {"type": "http.response.trailers", "headers": [(b"x", bytes(1000))], "more_trailers": True}
+    wrong: dict[str, tuple[list[dict[str, Any]], str]] = {
+        "/early": ([trailers], "'http.response.trailers' was sent before the end of the body"),
+        "/late": ([end, trailers, BEGUN[1]], "'http.response.body' was sent after the end of the body"),
+        "/much": ([end] + [trailers] * 64, "trailers: 66112 bytes where at most 65536 are allowed"),
+    }
+    errors: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _, context: errors.append(str(context["exception"]))
+    )
+
+    async def mistaken(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if scope["path"] not in wrong:
+            return await answer(send, 200, b"text")
+        for message in [*BEGUN, *wrong[scope["path"]][0]]:
+            await send(message)
+        return None
+
+    async with served(mistaken) as server, client_of(server) as client:
+        for path in wrong:
+            with pytest.raises(http3.RequestReset, match="INTERNAL_ERROR"):
+                await client.get(path)
+        assert (await client.get("/right")).content == b"text"
+    assert errors == [text for _, text in wrong.values()]
+
+
 @asynchronous
 async def test_a_server_may_answer_what_it_has_not_read() -> None:
     async def refuse(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -300,6 +357,13 @@ SENT_WRONGLY: list[tuple[list[dict[str, Any]], str]] = [
             {"type": "http.response.body"},
         ],
         "line breaks",
+    ),
+    (
+        [
+            {"type": "http.response.start", "status": 200, "trailers": True},
+            {"type": "http.response.trailers", "headers": [(b"x-sum", b"7")]},
+        ],
+        "'http.response.trailers' was sent before the end of the body",
     ),
 ]
 
