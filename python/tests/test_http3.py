@@ -420,6 +420,65 @@ async def test_an_application_that_cannot_start() -> None:
 
 
 @asynchronous
+async def test_regression_an_application_that_failed_while_it_was_served_was_not_told_of() -> None:
+    go = asyncio.Event()
+    reported: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+
+    async def dying(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            return await answer(send, 200, b"page")
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await go.wait()
+        raise KeyError("worker")
+
+    server = await http3.serve_asgi(dying, HOST, 0, tls=SERVER_TLS)
+    async with client_of(server) as client:
+        go.set()
+        await until(lambda: reported)
+        assert (await client.get("/")).content == b"page"
+        with pytest.raises(RuntimeError, match=r"lifespan failed: KeyError\('worker'\)") as caught:
+            await server.close(drain=0)
+    (context,) = reported
+    assert context["message"] == "wayferry.http3: the application's lifespan failed"
+    assert caught.value.__cause__ is context["exception"]
+    await server.closed()
+
+
+@pytest.mark.parametrize("says", [True, False])
+def test_an_application_that_fails_in_stopping_is_told_of_once(says: bool) -> None:
+    @asynchronous
+    async def test() -> None:
+        reported: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+
+        async def failing(scope: dict[str, Any], receive: Any, send: Any) -> None:
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            if says:
+                await send({"type": "lifespan.shutdown.failed", "message": "no disk"})
+            raise OSError("no disk")
+
+        server = await http3.serve_asgi(failing, HOST, 0, tls=SERVER_TLS)
+        with pytest.raises(RuntimeError, match=r"did not stop: .*no disk"):
+            await server.close(drain=0)
+        assert not reported
+
+    test()
+
+
+@asynchronous
+async def test_an_application_without_a_lifespan_is_noted(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "wayferry.http3"):
+        async with served():
+            pass
+    notes = [record.getMessage() for record in caplog.records if record.name == "wayferry.http3"]
+    assert notes == ["the application goes without a lifespan: NotImplementedError()"]
+
+
+@asynchronous
 async def test_closing_lets_requests_end_and_takes_no_more() -> None:
     begun, go = asyncio.Event(), asyncio.Event()
 

@@ -84,7 +84,8 @@ def serve_asgi(
         try:
             server = await serving
         except BaseException:
-            await lifespan.stop()
+            with contextlib.suppress(RuntimeError):  # the first error says more
+                await lifespan.stop()
             raise
         return Server(app, server, lifespan, config, root_path)
 
@@ -182,7 +183,7 @@ class Server:
 
         Raises:
             ValueError: `drain` is out of its range.
-            RuntimeError: the application says that it failed in stopping.
+            RuntimeError: the application says that it failed in stopping, or its lifespan had failed before.
 
         Cancel-safe: cancelling it closes at once, without waiting.
         """
