@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from http3_support import CLIENT_TLS, SERVER_TLS, answer, app, body_of, client_of, served, url_of
-from support import HOST, LIMIT, asynchronous, until
+from support import HOST, LIMIT, asynchronous, rounds, until
 
 from wayferry import http3, quic
+from wayferry.http3 import _lifespan
 
 BIG = bytes(range(256)) * 8192
 """2 MiB: more than any window."""
@@ -501,6 +502,57 @@ async def test_closing_lets_requests_end_and_takes_no_more() -> None:
         await server.closed()
         with pytest.raises(quic.QuicError):
             await client.get("/")
+
+
+@pytest.mark.parametrize("stage", ["requests", "application"])
+def test_regression_a_close_that_was_cancelled_waited_all_the_same(stage: str) -> None:
+    @asynchronous
+    async def test() -> None:
+        at: list[str] = []
+        over: list[str] = []
+
+        async def stubborn(scope: dict[str, Any], receive: Any, send: Any) -> None:
+            try:
+                if scope["type"] == "lifespan":
+                    await receive()
+                    await send({"type": "lifespan.startup.complete"})
+                    await receive()
+                    at.append("application")
+                else:
+                    at.append("requests")
+                await asyncio.Event().wait()
+            finally:
+                over.append(scope["type"])
+
+        server = await http3.serve_asgi(stubborn, HOST, 0, tls=SERVER_TLS)
+        async with client_of(server) as client:
+            asking = asyncio.create_task(client.get("/"))
+            await until(lambda: at)
+            closing = asyncio.create_task(server.close(drain=LIMIT if stage == "requests" else 0))
+            await until(lambda: stage in at and server._closing)
+            closing.cancel()
+            await rounds(10)
+            assert closing.cancelled()
+            assert sorted(over) == ["http", "lifespan"]
+            await server.closed()
+            with pytest.raises(quic.QuicError):
+                await asking
+
+    test()
+
+
+@asynchronous
+async def test_an_application_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def endless(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(_lifespan, "PATIENCE", 0.01)
+    server = await http3.serve_asgi(endless, HOST, 0, tls=SERVER_TLS)
+    with pytest.raises(RuntimeError, match=r"did not stop: it took longer than 0\.01 s"):
+        await server.close(drain=0)
+    await server.closed()
 
 
 @asynchronous

@@ -59,7 +59,7 @@ class Lifespan:
 
     async def stop(self) -> None:
         """Has the application end, if it began. RuntimeError: it says that it failed in that, or has failed
-        since it began."""
+        since it began, or takes longer than `PATIENCE`."""
         if self._task is None:
             return
         if self._failure is not None:
@@ -67,7 +67,10 @@ class Lifespan:
         self._stopping = True
         self._asked.put_nowait("lifespan.shutdown")
         try:
-            await self._stopped.wait()
+            async with asyncio.timeout(PATIENCE):
+                await self._stopped.wait()
+        except TimeoutError:
+            self._failure = f"it took longer than {PATIENCE:g} s"
         finally:
             self.cancel()
         if self._failure is not None:
@@ -112,3 +115,7 @@ class Lifespan:
             self._stopped.set()
         else:
             raise RuntimeError(f"the application sent {kind!r} in its lifespan")
+
+
+PATIENCE = 30.0
+"""Seconds that an application may take to end."""

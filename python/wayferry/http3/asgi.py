@@ -193,23 +193,13 @@ class Server:
             return
         self._closing = True
         self._server._native.stop()
-        deadline = asyncio.get_running_loop().time() + drain
         try:
-            if drain:
-                await self._finish_requests(drain)
+            await self._end(drain)
         finally:
-            for task in self._requests:
-                task.cancel()
-            left = max(deadline - asyncio.get_running_loop().time(), 0.0)
-            try:
-                # With it end the tasks that take clients and their streams.
-                await self._server.close(ErrorCode.NO_ERROR, drain=left)
-                if self._requests:
-                    await asyncio.wait(self._requests, timeout=GRACE)
-                await self._lifespan.stop()
-            finally:
-                self._lifespan.cancel()
-                self._closed.set()
+            # Done already, unless this was cancelled: it does not wait.
+            await self._server.close(ErrorCode.NO_ERROR, drain=0)
+            self._lifespan.cancel()
+            self._closed.set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -218,6 +208,22 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close(drain=DRAIN if kind is None else 0)
+
+    async def _end(self, drain: float) -> None:
+        """What `close` does when nothing hurries it."""
+        deadline = asyncio.get_running_loop().time() + drain
+        try:
+            if drain:
+                await self._finish_requests(drain)
+        finally:
+            for task in self._requests:
+                task.cancel()
+        left = max(deadline - asyncio.get_running_loop().time(), 0.0)
+        # With it end the tasks that take clients and their streams.
+        await self._server.close(ErrorCode.NO_ERROR, drain=left)
+        if self._requests:
+            await asyncio.wait(self._requests, timeout=GRACE)
+        await self._lifespan.stop()
 
     async def _finish_requests(self, limit: float) -> None:
         with contextlib.suppress(TimeoutError):
