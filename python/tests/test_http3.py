@@ -279,6 +279,49 @@ async def test_an_upload_that_is_cancelled_is_a_disconnect() -> None:
         ]
 
 
+class LeftError(Exception):
+    """As frameworks have one for a client that has left."""
+
+
+@asynchronous
+async def test_regression_a_client_that_left_was_a_failure_of_the_application() -> None:
+    """Where a framework has turned the `OSError` of `send` into an error of its own."""
+    reported: list[BaseException] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context["exception"]))
+
+    async def fail() -> None:
+        raise KeyError("group")
+
+    async def framework(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200})
+        await send({"type": "http.response.body", "more_body": True})
+        while (await receive())["type"] == "http.request":
+            pass
+        if scope["path"] == "/mistake":
+            raise KeyError("mistake")
+        if scope["path"].startswith("/group"):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(send({"type": "http.response.body"}))
+                if scope["path"] == "/group-mistake":
+                    group.create_task(fail())
+        try:
+            await send({"type": "http.response.body"})
+        except OSError as error:
+            if scope["path"] == "/cause":
+                raise LeftError from error
+            raise LeftError  # noqa: B904 - as Starlette does
+
+    async with served(framework) as server, client_of(server) as client:
+        for path in ("/cause", "/context", "/group", "/mistake", "/group-mistake"):
+            async with client.stream("GET", path) as exchange:
+                await exchange.response()
+            await until(lambda: not server._requests)
+    mistake, group = reported
+    assert repr(mistake) == "KeyError('mistake')"
+    assert isinstance(group, ExceptionGroup)
+    assert sorted(type(error).__name__ for error in group.exceptions) == ["Disconnected", "KeyError"]
+
+
 @asynchronous
 async def test_a_slow_reader_holds_the_application_back_and_nobody_else() -> None:
     sent = 0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from wayferry.http3.asgi import App
     from wayferry.http3.headers import Fields
 
-__all__ = ["Cycle", "Disconnected", "checked_fields", "date", "refuse"]
+__all__ = ["Cycle", "Disconnected", "checked_fields", "date", "is_of_disconnect", "refuse"]
 
 
 class Disconnected(OSError):
@@ -69,7 +69,7 @@ class Cycle:
                 raise RuntimeError("the application returned without a whole answer")
         except Exception as error:
             # That it could not send to one who is gone is no fault of its own.
-            if not (self._gone and isinstance(error, Disconnected)):
+            if not (self._gone and is_of_disconnect(error)):
                 message = f"wayferry.http3: the application failed at {scope['method']} {scope['path']!r}"
                 context = {"message": message, "exception": error}
                 asyncio.get_running_loop().call_exception_handler(context)
@@ -182,6 +182,18 @@ class Cycle:
             return  # the client takes no fields
 
 
+def is_of_disconnect(error: BaseException | None) -> bool:
+    """Whether an application's error comes of `Disconnected`, which frameworks turn into errors of theirs and
+    task groups into groups."""
+    for _ in range(CHAIN):
+        if error is None or isinstance(error, Disconnected):
+            break
+        if isinstance(error, BaseExceptionGroup):
+            return all(map(is_of_disconnect, error.exceptions))
+        error = error.__context__ if error.__cause__ is None else error.__cause__
+    return isinstance(error, Disconnected)
+
+
 def checked_fields(headers: Any) -> Fields:
     """An application's fields as they are sent: in lower case, and without those of HTTP/1's connections."""
     fields = []
@@ -215,6 +227,8 @@ def date() -> bytes:
 
 
 _made = (0, b"")
+CHAIN = 32
+"""Errors of which one comes of the other that are looked at."""
 LINE = 32
 """Bytes that a field counts besides its name and value (RFC 9114 §4.2.2)."""
 OF_CONNECTIONS = {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"}
