@@ -17,8 +17,9 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, ClassVar
 
 import pytest
-from support import CERT, KEY, asynchronous, rounds, until
+from support import CERT, KEY, PIN, asynchronous, rounds, until
 
+from wayferry import quic
 from wayferry.compat.aioquic.asyncio import QuicConnectionProtocol, connect, serve
 from wayferry.compat.aioquic.asyncio.client import Tickets
 from wayferry.compat.aioquic.asyncio.server import _running as running_servers
@@ -700,6 +701,21 @@ def test_a_chain_is_the_same_from_one_file_and_from_two(tmp_path: pathlib.Path) 
     assert (apart.certificate, apart.certificate_chain, apart.private_key) == (CERT, [CERT], KEY)
     with pytest.raises(ValueError, match=r"key.pem: there is no certificate"):
         apart.load_cert_chain(key)
+
+
+@pytest.mark.parametrize("mode", [None, ssl.CERT_NONE])
+def test_regression_a_client_that_trusts_anybody_did_not_show_its_certificate(mode: int | None) -> None:
+    @asynchronous
+    async def test() -> None:
+        tls = quic.ServerTls(CERT, KEY, client_pins=[PIN], alpn=["test"])
+        configuration = client_configuration(certificate=CERT, private_key=KEY, verify_mode=mode)
+        async with quic.serve("127.0.0.1", 0, tls=tls) as server:
+            async with connect(*server.local_addr, configuration=configuration):
+                accepted = await anext(server)
+                assert len(accepted.peer_certificates) == 1
+            await server.close(drain=0)
+
+    test()
 
 
 @asynchronous
