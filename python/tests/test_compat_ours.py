@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, ClassVar
 
 import pytest
-from support import CERT, KEY, PIN, asynchronous, rounds, until
+from support import CERT, KEY, PIN, asynchronous, failing, rounds, until
 
 from wayferry import quic
 from wayferry.compat.aioquic.asyncio import QuicConnectionProtocol, connect, serve
@@ -701,6 +701,20 @@ def test_a_chain_is_the_same_from_one_file_and_from_two(tmp_path: pathlib.Path) 
     assert (apart.certificate, apart.certificate_chain, apart.private_key) == (CERT, [CERT], KEY)
     with pytest.raises(ValueError, match=r"key.pem: there is no certificate"):
         apart.load_cert_chain(key)
+
+
+@asynchronous
+async def test_a_server_whose_socket_failed_ends() -> None:
+    reported: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    configuration = QuicConfiguration(
+        is_client=False, alpn_protocols=["test"], certificate=CERT, private_key=KEY
+    )
+    server = await serve("127.0.0.1", 0, configuration=configuration)
+    with failing(server._transport.get_extra_info("sockname")):
+        await server.wait_closed()
+    (context,) = reported
+    assert isinstance(context["exception"], OSError)
 
 
 @pytest.mark.parametrize("mode", [None, ssl.CERT_NONE])

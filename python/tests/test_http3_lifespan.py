@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from http3_support import SERVER_TLS, answer, client_of, served
-from support import HOST, LIMIT, asynchronous, rounds, until
+from support import HOST, LIMIT, asynchronous, failing, rounds, until
 
 from wayferry import http3, quic
 from wayferry.http3 import _lifespan
@@ -176,3 +176,23 @@ async def test_an_application_that_does_not_end_is_given_up(monkeypatch: pytest.
     with pytest.raises(RuntimeError, match=r"did not stop: it took longer than 0\.01 s"):
         await server.close(drain=0)
     await server.closed()
+
+
+@asynchronous
+async def test_regression_a_server_whose_socket_failed_was_waited_for_without_an_end() -> None:
+    told: list[str] = []
+    reported: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+
+    async def living(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        for _ in range(2):
+            told.append((await receive())["type"])
+            await send({"type": f"{told[-1]}.complete"})
+
+    async with http3.serve_asgi(living, HOST, 0, tls=SERVER_TLS) as server:
+        with failing(server.local_addr):
+            await server.closed()
+    (context,) = reported
+    assert context["message"].endswith("ends, as no more clients can come")
+    assert isinstance(context["exception"], OSError)
+    assert told == ["lifespan.startup", "lifespan.shutdown"]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from wayferry.quic import BiStream, Handler
+    from wayferry.quic import BiStream, Connection, Handler
 
 __all__ = ["App", "ServeAsgi", "Server", "serve_asgi"]
 
@@ -171,7 +171,8 @@ class Server:
         return self._server.stats()
 
     async def closed(self) -> None:
-        """Waits until `close()` was called and is done. Cancel-safe: it only waits."""
+        """Waits until `close()` was called and is done, or the server has closed itself as the system has
+        failed its UDP socket, which goes to the loop's exception handler. Cancel-safe: it only waits."""
         await self._closed.wait()
 
     async def close(self, *, drain: float = DRAIN) -> None:
@@ -235,16 +236,25 @@ class Server:
                     await asyncio.wait(self._requests)
 
     async def _accept(self) -> None:
-        async for connection in self._server:
-            if len(self._links) >= CLIENTS:
-                connection._close_called = True
-                connection._native.close(ErrorCode.EXCESSIVE_LOAD, b"too many clients")
-                continue
-            link = Link(connection, is_server=True, settings=self._sessions.settings)
-            # Counted now: many may come before the first task begins.
-            self._links[link] = 0
-            task = self._spawn(self._serve(link), self._tasks)
-            task.add_done_callback(partial(self._leave, link))
+        try:
+            async for connection in self._server:
+                self._admit(connection)
+        except OSError as error:
+            message = f"wayferry.http3: {self!r} ends, as no more clients can come"
+            context = {"message": message, "exception": error}
+            asyncio.get_running_loop().call_exception_handler(context)
+            await self.close(drain=0)
+
+    def _admit(self, connection: Connection) -> None:
+        if len(self._links) >= CLIENTS:
+            connection._close_called = True
+            connection._native.close(ErrorCode.EXCESSIVE_LOAD, b"too many clients")
+            return
+        link = Link(connection, is_server=True, settings=self._sessions.settings)
+        # Counted now: many may come before the first task begins.
+        self._links[link] = 0
+        task = self._spawn(self._serve(link), self._tasks)
+        task.add_done_callback(partial(self._leave, link))
 
     def _leave(self, link: Link, _: object) -> None:
         del self._links[link]
