@@ -85,9 +85,7 @@ class QuicServer:
         self._protocols[connection] = protocol
         ready: asyncio.Future[quic.Connection] = asyncio.get_running_loop().create_future()
         ready.set_result(accepted)
-        attach(protocol, connection, ready, protocol.deliver).add_done_callback(
-            lambda _: self._forget(connection)
-        )
+        attach(protocol, connection, ready).add_done_callback(lambda _: self._forget(connection))
 
     def _forget(self, connection: QuicConnection) -> None:
         self._protocols.pop(connection, None)
