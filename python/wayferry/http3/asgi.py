@@ -304,6 +304,11 @@ class Server:
             outgoing.reset(ErrorCode.REQUEST_INCOMPLETE)
             incoming.stop(ErrorCode.REQUEST_INCOMPLETE)
             return
+        except asyncio.CancelledError:
+            # No application has looked at it.
+            outgoing.reset(ErrorCode.REQUEST_REJECTED)
+            incoming.stop(ErrorCode.REQUEST_REJECTED)
+            raise
         except QuicError as error:
             outgoing.reset(getattr(error, "code", ErrorCode.REQUEST_CANCELLED))
             return
