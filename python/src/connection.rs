@@ -198,6 +198,11 @@ impl Connection {
         )
     }
 
+    fn ticket(&mut self, py: Python<'_>) -> PyResult<Waiting> {
+        let come = self.known(py, |connection| connection.ticket())?;
+        Ok(Waiting::new(&self.turns, come))
+    }
+
     fn drain(&mut self, py: Python<'_>) -> PyResult<Waiting> {
         let over = self.known(py, |connection| connection.drain())?;
         Ok(Waiting::new(&self.turns, over))
@@ -305,6 +310,11 @@ impl Connection {
     #[getter]
     fn server_name(&mut self, py: Python<'_>) -> PyResult<Option<String>> {
         self.known(py, |connection| connection.server_name())
+    }
+
+    #[getter]
+    fn has_ticket(&mut self, py: Python<'_>) -> PyResult<bool> {
+        self.known(py, |connection| connection.has_ticket())
     }
 
     #[getter]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::Poll;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use wayferry_net::endpoint::web::Request;
 use wayferry_net::endpoint::{self, Accepted, Admission, By, Failure, Retry};
@@ -36,7 +36,7 @@ pub(crate) fn listen(
         .detach(|| endpoint::Listener::bind(&engine, address.0, tls, config, admission))
         .map_err(exception)?;
     let turns = reactor.get().turns();
-    Ok(Listener { slot: turns.slot(), turns, listener: Kept::new(listener), closed: None })
+    Ok(Listener { slot: turns.slot(), turns, listener: Kept::new(listener), closed: None, stopped: false })
 }
 
 /// A bound port.
@@ -47,6 +47,8 @@ pub(crate) struct Listener {
     listener: Kept<endpoint::Listener>,
     /// What it was closed with.
     closed: Option<(u64, String)>,
+    /// Whether the program wants no more peers.
+    stopped: bool,
 }
 
 #[pymethods]
@@ -75,6 +77,9 @@ impl Listener {
                 Ok(Some(Py::new(py, WebRequest::new(turns(), request))?.into_any()))
             }
             Poll::Ready(Some(_)) => Err(PyValueError::new_err("a peer of an unknown kind came in")),
+            Poll::Ready(None) if !self.stopped => {
+                Err(PyOSError::new_err("the system has failed the UDP socket"))
+            }
             Poll::Ready(None) => {
                 let (code, reason) = self.closed.clone().unwrap_or_default();
                 Err(exception(Failure::Closed { code, reason, by: By::Local }))
@@ -116,6 +121,7 @@ impl Listener {
 
     fn stop(&mut self, py: Python<'_>) -> PyResult<()> {
         guard::check()?;
+        self.stopped = true;
         let listener = self.listener.inner();
         py.detach(|| listener.stop());
         Ok(())
@@ -124,6 +130,7 @@ impl Listener {
     fn close(&mut self, py: Python<'_>, code: &Bound<'_, PyAny>, reason: &[u8]) -> PyResult<()> {
         guard::check()?;
         let code = argument::<Code>("code", code)?.number(Kind::Raw)?;
+        self.stopped = true;
         self.closed.get_or_insert_with(|| (code, String::from_utf8_lossy(reason).into_owned()));
         let listener = self.listener.inner();
         let turns = &self.turns;

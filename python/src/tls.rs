@@ -94,11 +94,6 @@ impl TicketStore {
         guard::check()?;
         Ok(py.detach(|| self.0.len()))
     }
-
-    fn received(&self, py: Python<'_>) -> PyResult<u64> {
-        guard::check()?;
-        Ok(py.detach(|| self.0.received()))
-    }
 }
 
 /// A certificate for `names` that no authority vouches for, and its key.

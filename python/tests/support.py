@@ -12,11 +12,13 @@ import contextlib
 import functools
 import os
 import pathlib
+import socket
+import stat
 import subprocess
 import sys
 import textwrap
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 from wayferry import quic
@@ -32,6 +34,7 @@ __all__ = [
     "SERVER_TLS",
     "asynchronous",
     "echo",
+    "failing",
     "pair",
     "program",
     "rounds",
@@ -125,6 +128,33 @@ async def _echo_stream(stream: quic.BiStream) -> None:
         async for chunk in stream.receive:
             await stream.send.write(chunk)
         await stream.send.finish()
+
+
+@contextmanager
+def failing(address: tuple[str, int]) -> Iterator[None]:
+    """Has the system fail the UDP socket that this process has bound to `address`."""
+    number = _descriptor(address)
+    kept, null = os.dup(number), os.open(os.devnull, os.O_RDONLY)
+    # The system still tells of what comes to the socket, and to read it from there is an error.
+    os.dup2(null, number)
+    os.close(null)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        stranger.sendto(b"hello", address)
+    try:
+        yield
+    finally:
+        os.close(kept)
+
+
+def _descriptor(address: tuple[str, int]) -> int:
+    for number in map(int, os.listdir("/proc/self/fd")):
+        with contextlib.suppress(OSError):
+            if not stat.S_ISSOCK(os.fstat(number).st_mode):
+                continue
+            with socket.socket(fileno=os.dup(number)) as copy:
+                if copy.type == socket.SOCK_DGRAM and copy.getsockname() == address:
+                    return number
+    raise AssertionError(f"no socket here is bound to {address}")
 
 
 async def until(condition: Callable[[], object], limit: float = LIMIT) -> None:

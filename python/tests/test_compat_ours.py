@@ -17,10 +17,11 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, ClassVar
 
 import pytest
-from support import CERT, KEY, asynchronous, rounds, until
+from relay import Relay
+from support import CERT, KEY, PIN, asynchronous, failing, rounds, until
 
+from wayferry import quic
 from wayferry.compat.aioquic.asyncio import QuicConnectionProtocol, connect, serve
-from wayferry.compat.aioquic.asyncio.client import Tickets
 from wayferry.compat.aioquic.asyncio.server import _running as running_servers
 from wayferry.compat.aioquic.quic.configuration import QuicConfiguration
 from wayferry.compat.aioquic.quic.connection import QuicConnection
@@ -703,6 +704,35 @@ def test_a_chain_is_the_same_from_one_file_and_from_two(tmp_path: pathlib.Path) 
 
 
 @asynchronous
+async def test_a_server_whose_socket_failed_ends() -> None:
+    reported: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    configuration = QuicConfiguration(
+        is_client=False, alpn_protocols=["test"], certificate=CERT, private_key=KEY
+    )
+    server = await serve("127.0.0.1", 0, configuration=configuration)
+    with failing(server._transport.get_extra_info("sockname")):
+        await server.wait_closed()
+    (context,) = reported
+    assert isinstance(context["exception"], OSError)
+
+
+@pytest.mark.parametrize("mode", [None, ssl.CERT_NONE])
+def test_regression_a_client_that_trusts_anybody_did_not_show_its_certificate(mode: int | None) -> None:
+    @asynchronous
+    async def test() -> None:
+        tls = quic.ServerTls(CERT, KEY, client_pins=[PIN], alpn=["test"])
+        configuration = client_configuration(certificate=CERT, private_key=KEY, verify_mode=mode)
+        async with quic.serve("127.0.0.1", 0, tls=tls) as server:
+            async with connect(*server.local_addr, configuration=configuration):
+                accepted = await anext(server)
+                assert len(accepted.peer_certificates) == 1
+            await server.close(drain=0)
+
+    test()
+
+
+@asynchronous
 async def test_a_session_is_resumed_by_its_ticket() -> None:
     """aioquic's server tells."""
     theirs = pytest.importorskip("aioquic.asyncio", reason="aioquic is not installed")
@@ -766,30 +796,63 @@ async def test_tickets_of_ours_are_told_once_and_a_failing_handler_harms_nothing
     assert [context["message"] for context in reported] == ["session_ticket_handler failed"]
 
 
+class Early(Relay):
+    """Holds no packet of a handshake (RFC 9000 §17.2)."""
+
+    def _forward(self, way: Any, packet: bytes) -> None:
+        if packet[0] & 0x80:
+            way.send(packet)
+        else:
+            super()._forward(way, packet)
+
+
+@asynchronous
+async def test_regression_a_handler_was_told_of_a_ticket_with_the_next_event() -> None:
+    """Without one it was not told before the idle timeout."""
+    told = asyncio.Event()
+    async with served() as port:
+        with Early(("127.0.0.1", port)) as relay:
+            relay.hold(answers=True)
+            async with connect(
+                *relay.address,
+                configuration=client_configuration(),
+                session_ticket_handler=lambda ticket: told.set(),
+            ):
+                relay.release()
+                await told.wait()
+
+
 @asynchronous
 async def test_regression_a_handler_was_told_of_the_ticket_that_was_given_with_it() -> None:
-    kept: list[SessionTicket] = []
-    told: list[SessionTicket] = []
-    events: list[Any] = []
+    """Nor is it told of one that another connection gets meanwhile. aioquic's server gives none."""
+    theirs = pytest.importorskip("aioquic.asyncio", reason="aioquic is not installed")
+    from aioquic.quic.configuration import QuicConfiguration as TheirConfiguration
 
-    class Program:
-        deliver = events.append
+    kept: list[SessionTicket] = []
+    silent: list[SessionTicket] = []
+    told: list[SessionTicket] = []
+    configuration = TheirConfiguration(is_client=False, alpn_protocols=["test"])
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(CERT + KEY)
+        file.flush()
+        configuration.load_cert_chain(file.name)
+    server = await theirs.serve("127.0.0.1", 0, configuration=configuration)
+    their_port = server._transport.get_extra_info("sockname")[1]
+
+    def client(port: int, tell: Callable[[SessionTicket], None]) -> Any:
+        again = client_configuration(session_ticket=kept[0] if kept else None)
+        return connect("127.0.0.1", port, configuration=again, session_ticket_handler=tell)
 
     async with served() as port:
-        configuration = client_configuration()
-        async with connect(
-            "127.0.0.1", port, configuration=configuration, session_ticket_handler=kept.append
-        ) as client:
-            await client.ping()
-        program: Any = Program()
-        tickets = Tickets(program, kept[0]._store, told.append)
-        tickets.deliver(StopSendingReceived(error_code=0, stream_id=0))
-        assert not told
-        configuration = client_configuration(session_ticket=kept[0])
-        async with connect("127.0.0.1", port, configuration=configuration) as client:
-            await client.ping()
-        tickets.deliver(StopSendingReceived(error_code=0, stream_id=0))
-    assert (len(told), len(events)) == (1, 2)
+        async with client(port, kept.append):
+            await until(lambda: kept)
+        async with client(their_port, silent.append) as quiet:
+            async with client(port, told.append):
+                await until(lambda: told)
+            await quiet.ping()
+    server.close()
+    assert (len(kept), len(told), silent) == (1, 1, [])
+    assert told[0]._store is kept[0]._store
 
 
 @asynchronous

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from http3_support import CLIENT_TLS, SERVER_TLS, answer, app, body_of, client_of, served, url_of
-from support import HOST, LIMIT, asynchronous, until
+from support import HOST, asynchronous, until
 
 from wayferry import http3, quic
 
@@ -126,6 +126,63 @@ async def test_trailers_go_both_ways() -> None:
         assert (await client.get("/")).trailers == got[0] == {"x-sum": "7"}
 
 
+BEGUN: list[dict[str, Any]] = [
+    {"type": "http.response.start", "status": 200, "trailers": True},
+    {"type": "http.response.body", "body": b"text", "more_body": True},
+]
+"""The begin of an answer that has trailers."""
+
+
+@asynchronous
+async def test_regression_each_message_of_trailers_was_a_section_of_its_own() -> None:
+    """A client may take the second one for an error of the whole connection (RFC 9114 §4.1)."""
+
+    async def trailing(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        for message in BEGUN:
+            await send(message)
+        await send({"type": "http.response.body"})
+        for number in range(3):
+            fields = [(f"X-{number}".encode(), b"%d" % number)]
+            message = {"type": "http.response.trailers", "headers": fields, "more_trailers": number < 2}
+            await send(message)
+
+    async with served(trailing) as server, client_of(server) as client:
+        for _ in range(2):
+            response = await client.get("/")
+            assert response.content == b"text"
+            assert response.trailers == {"x-0": "0", "x-1": "1", "x-2": "2"}
+
+
+@asynchronous
+async def test_regression_trailers_were_sent_in_the_midst_of_a_body() -> None:
+    """The answer is not whole then, which its client is told, and other requests go on."""
+    end = {"type": "http.response.body"}
+    trailers = {"type": "http.response.trailers", "headers": [(b"x", bytes(1000))], "more_trailers": True}
+    wrong: dict[str, tuple[list[dict[str, Any]], str]] = {
+        "/early": ([trailers], "'http.response.trailers' was sent before the end of the body"),
+        "/late": ([end, trailers, BEGUN[1]], "'http.response.body' was sent after the end of the body"),
+        "/much": ([end] + [trailers] * 64, "trailers: 66112 bytes where at most 65536 are allowed"),
+    }
+    errors: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _, context: errors.append(str(context["exception"]))
+    )
+
+    async def mistaken(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if scope["path"] not in wrong:
+            return await answer(send, 200, b"text")
+        for message in [*BEGUN, *wrong[scope["path"]][0]]:
+            await send(message)
+        return None
+
+    async with served(mistaken) as server, client_of(server) as client:
+        for path in wrong:
+            with pytest.raises(http3.RequestReset, match="INTERNAL_ERROR"):
+                await client.get(path)
+        assert (await client.get("/right")).content == b"text"
+    assert errors == [text for _, text in wrong.values()]
+
+
 @asynchronous
 async def test_a_server_may_answer_what_it_has_not_read() -> None:
     async def refuse(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -222,6 +279,49 @@ async def test_an_upload_that_is_cancelled_is_a_disconnect() -> None:
         ]
 
 
+class LeftError(Exception):
+    """As frameworks have one for a client that has left."""
+
+
+@asynchronous
+async def test_regression_a_client_that_left_was_a_failure_of_the_application() -> None:
+    """Where a framework has turned the `OSError` of `send` into an error of its own."""
+    reported: list[BaseException] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context["exception"]))
+
+    async def fail() -> None:
+        raise KeyError("group")
+
+    async def framework(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200})
+        await send({"type": "http.response.body", "more_body": True})
+        while (await receive())["type"] == "http.request":
+            pass
+        if scope["path"] == "/mistake":
+            raise KeyError("mistake")
+        if scope["path"].startswith("/group"):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(send({"type": "http.response.body"}))
+                if scope["path"] == "/group-mistake":
+                    group.create_task(fail())
+        try:
+            await send({"type": "http.response.body"})
+        except OSError as error:
+            if scope["path"] == "/cause":
+                raise LeftError from error
+            raise LeftError  # noqa: B904 - as Starlette does
+
+    async with served(framework) as server, client_of(server) as client:
+        for path in ("/cause", "/context", "/group", "/mistake", "/group-mistake"):
+            async with client.stream("GET", path) as exchange:
+                await exchange.response()
+            await until(lambda: not server._requests)
+    mistake, group = reported
+    assert repr(mistake) == "KeyError('mistake')"
+    assert isinstance(group, ExceptionGroup)
+    assert sorted(type(error).__name__ for error in group.exceptions) == ["Disconnected", "KeyError"]
+
+
 @asynchronous
 async def test_a_slow_reader_holds_the_application_back_and_nobody_else() -> None:
     sent = 0
@@ -301,6 +401,13 @@ SENT_WRONGLY: list[tuple[list[dict[str, Any]], str]] = [
         ],
         "line breaks",
     ),
+    (
+        [
+            {"type": "http.response.start", "status": 200, "trailers": True},
+            {"type": "http.response.trailers", "headers": [(b"x-sum", b"7")]},
+        ],
+        "'http.response.trailers' was sent before the end of the body",
+    ),
 ]
 
 
@@ -323,61 +430,6 @@ def test_an_applications_mistake_is_named(messages: list[dict[str, Any]], text: 
         assert text in reported[0]
 
     test()
-
-
-@asynchronous
-async def test_lifespan_and_its_state() -> None:
-    told: list[str] = []
-
-    async def living(scope: dict[str, Any], receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            return await answer(send, 200, scope["state"]["greeting"])
-        for event in ("startup", "shutdown"):
-            assert (await receive())["type"] == f"lifespan.{event}"
-            told.append(event)
-            scope["state"]["greeting"] = b"hello"
-            await send({"type": f"lifespan.{event}.complete"})
-        return None
-
-    async with served(living, lives=True) as server, client_of(server) as client:
-        assert told == ["startup"]
-        assert (await client.get("/")).content == b"hello"
-    assert told == ["startup", "shutdown"]
-
-
-@asynchronous
-async def test_an_application_that_cannot_start() -> None:
-    async def failing(scope: dict[str, Any], receive: Any, send: Any) -> None:
-        await receive()
-        await send({"type": "lifespan.startup.failed", "message": "no database"})
-
-    with pytest.raises(RuntimeError, match="did not start: no database"):
-        await http3.serve_asgi(failing, HOST, 0, tls=SERVER_TLS)
-
-
-@asynchronous
-async def test_closing_lets_requests_end_and_takes_no_more() -> None:
-    begun, go = asyncio.Event(), asyncio.Event()
-
-    async def slow(scope: dict[str, Any], receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            begun.set()
-            await go.wait()
-            await answer(send, 200, b"done")
-
-    async with http3.serve_asgi(slow, HOST, 0, tls=SERVER_TLS) as server, client_of(server) as client:
-        first = asyncio.create_task(client.get("/"))
-        await begun.wait()
-        closing = asyncio.create_task(server.close(drain=LIMIT))
-        await until(lambda: client._link.going is not None)
-        with pytest.raises(http3.GoingAway):
-            await client.get("/")
-        go.set()
-        assert (await first).content == b"done"
-        await closing
-        await server.closed()
-        with pytest.raises(quic.QuicError):
-            await client.get("/")
 
 
 @asynchronous

@@ -8,11 +8,13 @@ import asyncio
 import os
 from typing import Any
 
-from http3_support import SERVER_TLS, app, client_of, served, url_of
-from support import HOST, asynchronous, until
+from http3_support import SERVER_TLS, app, client_of, raw_client, raw_server, served, url_of
+from support import HOST, asynchronous, rounds, until
 from test_cancellation import Harrier
+from test_http3_hostile import REQUEST, outcome
 
 from wayferry import http3, quic
+from wayferry.http3 import ErrorCode
 
 SEED = int(os.environ.get("WAYFERRY_SEED", "20261128"))
 NARROW = quic.Config(stream_window=16 << 10, connection_window=64 << 10, send_window=16 << 10, bi_streams=4)
@@ -115,3 +117,26 @@ async def test_cancelled_writes_send_nothing_and_cancelled_reads_lose_nothing() 
         await writing
     assert sent == received == answered
     assert harrier.least(["receive", "send", "write", "read"]) > 0
+
+
+@asynchronous
+async def test_regression_a_request_that_was_dropped_was_given_up_without_a_code() -> None:
+    """RFC 9114 §8.1 has one for it; another says that the client is broken."""
+    async with raw_server() as (client, server):
+        exchange = await client.stream("POST", "/", content=None)
+        stream = await server.accept_bi()
+        del exchange
+        assert await outcome(stream) == (ErrorCode.REQUEST_CANCELLED, ErrorCode.REQUEST_CANCELLED)
+
+
+@asynchronous
+async def test_regression_a_request_that_was_cancelled_before_its_headers_was_reset_without_a_code() -> None:
+    async with served() as server, raw_client(server) as client:
+        stream = await client.open_bi()
+        await stream.write(REQUEST[:2])
+        await until(lambda: server._requests)
+        # It has begun, and waits.
+        await rounds(5)
+        for task in server._requests:
+            task.cancel()
+        assert await outcome(stream) == (ErrorCode.REQUEST_REJECTED, ErrorCode.REQUEST_REJECTED)

@@ -169,6 +169,32 @@ async def test_a_client_that_leaves_is_a_disconnect() -> None:
 
 
 @asynchronous
+async def test_regression_a_client_that_left_a_websocket_was_a_failure_of_the_application() -> None:
+    """Where a framework has turned the `OSError` of `send` into an error of its own."""
+    reported: list[str] = []
+    ended: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _, context: reported.append(repr(context["exception"]))
+    )
+
+    async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        await send({"type": "websocket.accept"})
+        while (await receive())["type"] != "websocket.disconnect":
+            pass
+        ended.append("disconnect")
+        try:
+            await send({"type": "websocket.send", "text": "still there?"})
+        except OSError:
+            raise LookupError("left")  # noqa: B904 - as Starlette does
+
+    async with opened(app) as (browser, _):
+        browser.stream.reset(0x10C)
+        await until(lambda: ended)
+        await rounds(10)
+    assert not reported
+
+
+@asynchronous
 async def test_regression_a_client_that_takes_no_fields_had_a_websockets_end_raise() -> None:
     reported: list[Any] = []
     ends: list[dict[str, Any]] = []

@@ -236,6 +236,26 @@ async def test_a_client_that_leaves_before_it_is_let_in() -> None:
     assert [type(end) for end in ends] == [quic.ConnectionClosed]
 
 
+@asynchronous
+async def test_regression_an_accept_that_failed_had_later_requests_rejected() -> None:
+    errors: list[BaseException | None] = []
+
+    async def handler(request: webtransport.Request) -> None:
+        if not errors:
+            native: Any = request._native
+            native.incoming.stop(0)
+            errors.append(await ended(request.accept()))
+        else:
+            await open_until_closed(request)
+
+    async with site(handler) as server, raw_client(server) as client:
+        for status in (b"500", b"200"):
+            stream = await client.open_bi()
+            await stream.write(ASKING)
+            assert await status_of(stream) == {":status": status}
+    assert [type(error) for error in errors] == [ValueError]
+
+
 HOLDING = quic.Config(stream_window=1, keep_alive=1.0)
 """Of a client that never reads: so it permits one byte of an answer, and is never silent for long."""
 

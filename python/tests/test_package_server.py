@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import run, until
+from support import failing
 
 from wayferry import quic
 from wayferry.quic.server import BACKLOG
@@ -120,6 +121,24 @@ def test_a_dropped_server_is_closed_with_a_warning(
         await until(lambda: not reactor._registered)
 
     run(main())
+
+
+def test_regression_a_server_whose_socket_failed_looked_closed(
+    server_tls: quic.ServerTls, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        async with quic.serve("127.0.0.1", 0, tls=server_tls) as server:
+            waiting = asyncio.create_task(anext(server))
+            with failing(server.local_addr):
+                await asyncio.wait((waiting,))
+            for take in (waiting, anext(server)):
+                with pytest.raises(OSError, match="the system has failed the UDP socket"):
+                    await take
+            await server.close(drain=0)
+
+    run(main())
+    (record,) = (record for record in caplog.records if record.name == "wayferry.quic")
+    assert "no more clients can come: the system has failed" in record.getMessage()
 
 
 def test_an_exception_passes_through_a_server(server_tls: quic.ServerTls) -> None:

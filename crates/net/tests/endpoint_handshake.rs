@@ -305,6 +305,27 @@ fn early_data_arrives_before_the_handshake_is_complete() {
 }
 
 #[test]
+fn regression_a_ticket_of_another_connection_was_taken_for_its_own() {
+    let early = Early::new();
+    let client = early.come_back();
+    let tls = ClientTls { tickets: Some(early.tickets.clone()), ..client_tls(&early.tls) };
+    let other = try_connect(early.listener.local_address(), tls, Config::default()).unwrap();
+    wait(other.ticket());
+    assert!(other.has_ticket() && !client.has_ticket());
+    early.gate.open();
+    wait(client.ticket());
+    assert!(client.has_ticket());
+    // Until it is over, and at once where there is no store.
+    let last = early.come_back();
+    last.close(0, b"");
+    wait(last.ticket());
+    let address = early.listener.local_address();
+    let bare = try_connect(address, client_tls(&early.tls), Config::default()).unwrap();
+    wait(bare.ticket());
+    assert!(!last.has_ticket() && !bare.has_ticket());
+}
+
+#[test]
 fn early_data_that_is_not_taken_is_announced() {
     let mut early = Early::new();
     // The listener forgets its tickets.

@@ -11,6 +11,7 @@ import time
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
+from wayferry.http3._link import FIELDS
 from wayferry.http3._message import SMALL
 from wayferry.http3.errors import ErrorCode, RequestStopped
 from wayferry.quic import QuicError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from wayferry.http3.asgi import App
     from wayferry.http3.headers import Fields
 
-__all__ = ["Cycle", "Disconnected", "checked_fields", "date", "refuse"]
+__all__ = ["Cycle", "Disconnected", "checked_fields", "date", "is_of_disconnect", "refuse"]
 
 
 class Disconnected(OSError):
@@ -31,6 +32,7 @@ class Cycle:
     """The application's `receive` and `send` for one request."""
 
     __slots__ = (
+        "_ended",
         "_expects",
         "_fields",
         "_gone",
@@ -54,8 +56,10 @@ class Cycle:
         self._status: int | None = None
         self._fields: Fields | None = None
         """What the answer begins with, until it is sent."""
-        self._trailers = False
-        """Whether fields come behind the body."""
+        self._ended = False
+        """Whether the application has given all of the body."""
+        self._trailers: Fields | None = None
+        """What comes behind the body, as far as it was given. None: no fields do."""
 
     async def run(self, app: App, scope: dict[str, Any]) -> None:
         """Has the application answer."""
@@ -65,7 +69,7 @@ class Cycle:
                 raise RuntimeError("the application returned without a whole answer")
         except Exception as error:
             # That it could not send to one who is gone is no fault of its own.
-            if not (self._gone and isinstance(error, Disconnected)):
+            if not (self._gone and is_of_disconnect(error)):
                 message = f"wayferry.http3: the application failed at {scope['method']} {scope['path']!r}"
                 context = {"message": message, "exception": error}
                 asyncio.get_running_loop().call_exception_handler(context)
@@ -113,12 +117,8 @@ class Cycle:
             raise RuntimeError(f"{kind!r} was sent after the end of the answer")
         elif kind == "http.response.body":
             await self._body(message.get("body", b""), message.get("more_body", False))
-        elif kind == "http.response.trailers" and self._trailers:
-            fields = checked_fields(message.get("headers", ()))
-            if fields:
-                await self._outgoing.section(fields)
-            if not message.get("more_trailers", False):
-                await self._outgoing.finish()
+        elif kind == "http.response.trailers" and self._trailers is not None:
+            await self._trail(self._trailers, message)
         else:
             raise RuntimeError(f"the application sent {kind!r}, which is not known here")
 
@@ -132,22 +132,41 @@ class Cycle:
         if not any(name == b"date" for name, _ in fields):
             fields.append((b"date", date()))
         self._fields, self._status = fields, status
-        self._trailers = bool(message.get("trailers", False))
+        self._trailers = [] if message.get("trailers", False) else None
 
     async def _body(self, body: Any, more: bool) -> None:
         if not isinstance(body, bytes | bytearray | memoryview):
             raise TypeError(f"body: bytes are required, not {type(body).__name__}")
+        if self._ended:
+            raise RuntimeError("'http.response.body' was sent after the end of the body")
         # Some answers have no body, no matter what their headers say (RFC 9110 §6.4.1).
         if self._method == "HEAD" or self._status in (204, 304):
             body = b""
         if self._fields is not None:
-            if not more and not self._trailers and len(body) <= SMALL:
+            if not more and self._trailers is None and len(body) <= SMALL:
                 await self._outgoing.whole(self._fields, body)
                 return
             await self._outgoing.section(self._fields)
             self._fields = None
         await self._outgoing.data(body)
-        if not more and not self._trailers:
+        if not more and self._trailers is None:
+            await self._outgoing.finish()
+        self._ended = not more
+
+    async def _trail(self, before: Fields, message: dict[str, Any]) -> None:
+        """Keeps the fields of one message of several; with the last one all leave, as one section (RFC 9114
+        §4.1)."""
+        if not self._ended:
+            raise RuntimeError("'http.response.trailers' was sent before the end of the body")
+        fields = [*before, *checked_fields(message.get("headers", ()))]
+        size = sum(len(name) + len(value) + LINE for name, value in fields)
+        if size > FIELDS:
+            raise ValueError(f"trailers: {size} bytes where at most {FIELDS} are allowed")
+        if message.get("more_trailers", False):
+            self._trailers = fields
+        elif fields:
+            await self._outgoing.whole(fields, b"")
+        else:
             await self._outgoing.finish()
 
     async def _apologise(self) -> None:
@@ -161,6 +180,18 @@ class Cycle:
             self._gone = True
         except ValueError:
             return  # the client takes no fields
+
+
+def is_of_disconnect(error: BaseException | None) -> bool:
+    """Whether an application's error comes of `Disconnected`, which frameworks turn into errors of theirs and
+    task groups into groups."""
+    for _ in range(CHAIN):
+        if error is None or isinstance(error, Disconnected):
+            break
+        if isinstance(error, BaseExceptionGroup):
+            return all(map(is_of_disconnect, error.exceptions))
+        error = error.__context__ if error.__cause__ is None else error.__cause__
+    return isinstance(error, Disconnected)
 
 
 def checked_fields(headers: Any) -> Fields:
@@ -196,5 +227,9 @@ def date() -> bytes:
 
 
 _made = (0, b"")
+CHAIN = 32
+"""Errors of which one comes of the other that are looked at."""
+LINE = 32
+"""Bytes that a field counts besides its name and value (RFC 9114 §4.2.2)."""
 OF_CONNECTIONS = {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"}
 """RFC 9114 §4.2 forbids them; applications that know HTTP/1 only may give them."""

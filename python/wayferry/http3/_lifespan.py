@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,11 +11,24 @@ if TYPE_CHECKING:
 
 __all__ = ["Lifespan"]
 
+LOG = logging.getLogger("wayferry.http3")
+"""Tells of an application that has no lifespan (INFO)."""
+
 
 class Lifespan:
     """One application's. An application that does not know the protocol raises, and goes without."""
 
-    __slots__ = ("_app", "_asked", "_failure", "_started", "_stopped", "_task", "state")
+    __slots__ = (
+        "_app",
+        "_asked",
+        "_error",
+        "_failure",
+        "_started",
+        "_stopped",
+        "_stopping",
+        "_task",
+        "state",
+    )
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -22,8 +36,13 @@ class Lifespan:
         """What the application gives to its requests."""
         self._asked: asyncio.Queue[str] = asyncio.Queue()
         self._started = asyncio.Event()
+        self._stopping = False
+        """Whether it was asked to end: its failure is told to who asked."""
         self._stopped = asyncio.Event()
         self._failure: str | None = None
+        """What went wrong, in the application's words or in Python's."""
+        self._error: Exception | None = None
+        """The same as it was raised."""
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -36,19 +55,26 @@ class Lifespan:
             self.cancel()
             raise
         if self._failure is not None:
-            raise RuntimeError(f"the application did not start: {self._failure}")
+            raise RuntimeError(f"the application did not start: {self._failure}") from self._error
 
     async def stop(self) -> None:
-        """Has the application end, if it began. RuntimeError: it says that it failed in that."""
-        if self._task is None or self._task.done():
+        """Has the application end, if it began. RuntimeError: it says that it failed in that, or has failed
+        since it began, or takes longer than `PATIENCE`."""
+        if self._task is None:
             return
+        if self._failure is not None:
+            raise RuntimeError(f"the application's lifespan failed: {self._failure}") from self._error
+        self._stopping = True
         self._asked.put_nowait("lifespan.shutdown")
         try:
-            await self._stopped.wait()
+            async with asyncio.timeout(PATIENCE):
+                await self._stopped.wait()
+        except TimeoutError:
+            self._failure = f"it took longer than {PATIENCE:g} s"
         finally:
             self.cancel()
         if self._failure is not None:
-            raise RuntimeError(f"the application did not stop: {self._failure}")
+            raise RuntimeError(f"the application did not stop: {self._failure}") from self._error
 
     def cancel(self) -> None:
         """Ends it without being asked."""
@@ -60,11 +86,21 @@ class Lifespan:
         try:
             await self._app(scope, self._receive, self._send)
         except Exception as error:
-            if self._started.is_set():
-                self._failure = repr(error)
+            self._fail(error)
         finally:
             self._started.set()
             self._stopped.set()
+
+    def _fail(self, error: Exception) -> None:
+        """The application raised. What it has said of its failure stands: to raise, too, is the custom."""
+        if not self._started.is_set():
+            LOG.info("the application goes without a lifespan: %r", error)
+        elif self._failure is None:
+            self._failure, self._error = repr(error), error
+            if not self._stopping:
+                message = "wayferry.http3: the application's lifespan failed"
+                context = {"message": message, "exception": error}
+                asyncio.get_running_loop().call_exception_handler(context)
 
     async def _receive(self) -> dict[str, Any]:
         return {"type": await self._asked.get()}
@@ -79,3 +115,7 @@ class Lifespan:
             self._stopped.set()
         else:
             raise RuntimeError(f"the application sent {kind!r} in its lifespan")
+
+
+PATIENCE = 30.0
+"""Seconds that an application may take to end."""

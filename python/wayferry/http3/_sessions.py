@@ -96,15 +96,12 @@ class Asked:
 
     def accept(self) -> Entering:
         """Lets the client in, and gives it the connection."""
-        request = self.link.connection._native.web_request(
-            self.outgoing._stream._native,
-            self.incoming._stream._native,
-            self.incoming._reader,
-            self.path,
-            self.authority,
-            self.headers,
-            self._config._for_native(),
-        )
+        try:
+            request = self._request()
+        except BaseException:
+            # Its client may ask again.
+            self.reject(500)
+            raise
         self.outgoing.finished = True
         self.link.take()
         return Entering(request.accept(), self.link)
@@ -113,6 +110,17 @@ class Asked:
         """Does not; the connection goes on."""
         self.link.session_asked = False
         self.link.spawn(refuse(self.incoming, self.outgoing, status))
+
+    def _request(self) -> _native.WebRequest:
+        return self.link.connection._native.web_request(
+            self.outgoing._stream._native,
+            self.incoming._stream._native,
+            self.incoming._reader,
+            self.path,
+            self.authority,
+            self.headers,
+            self._config._for_native(),
+        )
 
 
 class Entering:

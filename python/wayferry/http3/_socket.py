@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from wayferry.http3._budget import Full
-from wayferry.http3._cycle import Disconnected, checked_fields, date
+from wayferry.http3._cycle import Disconnected, checked_fields, date, is_of_disconnect
 from wayferry.http3._websocket import (
     ABNORMAL,
     TRY_AGAIN_LATER,
@@ -58,7 +58,7 @@ class Socket:
             if self._end is None:
                 await self._close(1000, "")
         except Exception as error:
-            if not (isinstance(error, Disconnected) and self._end is not None):
+            if not (self._end is not None and is_of_disconnect(error)):
                 message = f"wayferry.http3: the application failed at WebSocket {scope['path']!r}"
                 context = {"message": message, "exception": error}
                 asyncio.get_running_loop().call_exception_handler(context)

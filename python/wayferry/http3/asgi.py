@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from wayferry.quic import BiStream, Handler
+    from wayferry.quic import BiStream, Connection, Handler
 
 __all__ = ["App", "ServeAsgi", "Server", "serve_asgi"]
 
@@ -84,7 +84,8 @@ def serve_asgi(
         try:
             server = await serving
         except BaseException:
-            await lifespan.stop()
+            with contextlib.suppress(RuntimeError):  # the first error says more
+                await lifespan.stop()
             raise
         return Server(app, server, lifespan, config, root_path)
 
@@ -170,7 +171,8 @@ class Server:
         return self._server.stats()
 
     async def closed(self) -> None:
-        """Waits until `close()` was called and is done. Cancel-safe: it only waits."""
+        """Waits until `close()` was called and is done, or the server has closed itself as the system has
+        failed its UDP socket, which goes to the loop's exception handler. Cancel-safe: it only waits."""
         await self._closed.wait()
 
     async def close(self, *, drain: float = DRAIN) -> None:
@@ -182,7 +184,7 @@ class Server:
 
         Raises:
             ValueError: `drain` is out of its range.
-            RuntimeError: the application says that it failed in stopping.
+            RuntimeError: the application says that it failed in stopping, or its lifespan had failed before.
 
         Cancel-safe: cancelling it closes at once, without waiting.
         """
@@ -192,23 +194,13 @@ class Server:
             return
         self._closing = True
         self._server._native.stop()
-        deadline = asyncio.get_running_loop().time() + drain
         try:
-            if drain:
-                await self._finish_requests(drain)
+            await self._end(drain)
         finally:
-            for task in self._requests:
-                task.cancel()
-            left = max(deadline - asyncio.get_running_loop().time(), 0.0)
-            try:
-                # With it end the tasks that take clients and their streams.
-                await self._server.close(ErrorCode.NO_ERROR, drain=left)
-                if self._requests:
-                    await asyncio.wait(self._requests, timeout=GRACE)
-                await self._lifespan.stop()
-            finally:
-                self._lifespan.cancel()
-                self._closed.set()
+            # Done already, unless this was cancelled: it does not wait.
+            await self._server.close(ErrorCode.NO_ERROR, drain=0)
+            self._lifespan.cancel()
+            self._closed.set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -217,6 +209,22 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close(drain=DRAIN if kind is None else 0)
+
+    async def _end(self, drain: float) -> None:
+        """What `close` does when nothing hurries it."""
+        deadline = asyncio.get_running_loop().time() + drain
+        try:
+            if drain:
+                await self._finish_requests(drain)
+        finally:
+            for task in self._requests:
+                task.cancel()
+        left = max(deadline - asyncio.get_running_loop().time(), 0.0)
+        # With it end the tasks that take clients and their streams.
+        await self._server.close(ErrorCode.NO_ERROR, drain=left)
+        if self._requests:
+            await asyncio.wait(self._requests, timeout=GRACE)
+        await self._lifespan.stop()
 
     async def _finish_requests(self, limit: float) -> None:
         with contextlib.suppress(TimeoutError):
@@ -228,16 +236,25 @@ class Server:
                     await asyncio.wait(self._requests)
 
     async def _accept(self) -> None:
-        async for connection in self._server:
-            if len(self._links) >= CLIENTS:
-                connection._close_called = True
-                connection._native.close(ErrorCode.EXCESSIVE_LOAD, b"too many clients")
-                continue
-            link = Link(connection, is_server=True, settings=self._sessions.settings)
-            # Counted now: many may come before the first task begins.
-            self._links[link] = 0
-            task = self._spawn(self._serve(link), self._tasks)
-            task.add_done_callback(partial(self._leave, link))
+        try:
+            async for connection in self._server:
+                self._admit(connection)
+        except OSError as error:
+            message = f"wayferry.http3: {self!r} ends, as no more clients can come"
+            context = {"message": message, "exception": error}
+            asyncio.get_running_loop().call_exception_handler(context)
+            await self.close(drain=0)
+
+    def _admit(self, connection: Connection) -> None:
+        if len(self._links) >= CLIENTS:
+            connection._close_called = True
+            connection._native.close(ErrorCode.EXCESSIVE_LOAD, b"too many clients")
+            return
+        link = Link(connection, is_server=True, settings=self._sessions.settings)
+        # Counted now: many may come before the first task begins.
+        self._links[link] = 0
+        task = self._spawn(self._serve(link), self._tasks)
+        task.add_done_callback(partial(self._leave, link))
 
     def _leave(self, link: Link, _: object) -> None:
         del self._links[link]
@@ -287,6 +304,11 @@ class Server:
             outgoing.reset(ErrorCode.REQUEST_INCOMPLETE)
             incoming.stop(ErrorCode.REQUEST_INCOMPLETE)
             return
+        except asyncio.CancelledError:
+            # No application has looked at it.
+            outgoing.reset(ErrorCode.REQUEST_REJECTED)
+            incoming.stop(ErrorCode.REQUEST_REJECTED)
+            raise
         except QuicError as error:
             outgoing.reset(getattr(error, "code", ErrorCode.REQUEST_CANCELLED))
             return

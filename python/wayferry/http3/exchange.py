@@ -10,7 +10,7 @@ from wayferry.http3._message import SMALL, Incoming, Outgoing
 from wayferry.http3.errors import ErrorCode, RequestStopped
 from wayferry.http3.headers import Fields, HeaderInput, Headers, encoded
 from wayferry.http3.response import Head
-from wayferry.quic import TooLarge
+from wayferry.quic import TooLarge, _reactor
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -25,7 +25,7 @@ __all__ = ["Exchange", "Opening"]
 
 class Exchange:
     """A request on its way, from `Client.stream`. Both bodies may flow at once; each direction is for one
-    task.
+    task. One that is dropped is given up, as by `cancel()`.
 
     Iterating gives the answer's body in pieces as they come. Not reading holds the server back, and a server
     that does not read holds `write` back.
@@ -119,6 +119,13 @@ class Exchange:
         if not piece:
             raise StopAsyncIteration
         return piece
+
+    def __del__(self) -> None:
+        # The attribute is missing when __init__ was given something wrong.
+        if getattr(self, "_outgoing", None) is None or _reactor.abandoned():
+            return
+        with contextlib.suppress(RuntimeError):  # dropped on a thread that is not the loop's, which uses it
+            self.cancel()
 
     async def _piece(self) -> bytes:
         if self._head is None:

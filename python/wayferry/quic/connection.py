@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["Connection"]
 
 LOG = logging.getLogger("wayferry.quic")
-"""Tells of connections: that they are made and over (INFO), and that one was dropped (WARNING)."""
+"""Tells of connections: that they are made and over (INFO), that one was dropped, and that none can come any
+more (WARNING)."""
 DRAIN = 2.0
 """Seconds that `close()` waits for acknowledgements when it is not told."""
 

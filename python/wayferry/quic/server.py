@@ -14,7 +14,7 @@ from wayferry.quic._accepting import clean
 from wayferry.quic._coming import Coming
 from wayferry.quic._resolve import check_port, resolve
 from wayferry.quic.config import Config
-from wayferry.quic.connection import DRAIN, Connection, check_close, log
+from wayferry.quic.connection import DRAIN, LOG, Connection, check_close, log
 from wayferry.quic.errors import ConnectionClosed
 from wayferry.quic.webtransport import Handler, Request, check_path, handle
 
@@ -76,8 +76,9 @@ class Server:
     """A listening endpoint. Iterating gives the raw connections; WebTransport sessions go to the handlers of
     `route`.
 
-    The iteration ends when `close()` is called. Connections wait here until they are taken, at most 128; then
-    newcomers are refused. A server that is dropped while open is closed, with a ResourceWarning.
+    The iteration ends when `close()` is called; OSError says that the system has failed the UDP socket, so
+    that no more clients can come. Connections wait here until they are taken, at most 128; then newcomers are
+    refused. A server that is dropped while open is closed, with a ResourceWarning.
     """
 
     __slots__ = (
@@ -232,7 +233,12 @@ class Server:
                 return
             try:
                 arrived = self._native.poll_accept()
-            except (ConnectionClosed, OSError) as error:
+            except ConnectionClosed as error:
+                self._stop(error)
+                return
+            except OSError as error:
+                # Who has routes alone does not iterate.
+                LOG.warning("%r: no more clients can come: %s", self, error)
                 self._stop(error)
                 return
             if arrived is None:
@@ -286,7 +292,8 @@ class Server:
         error = self._error
         if error is None or (isinstance(error, ConnectionClosed) and clean(error)):
             return StopAsyncIteration()
-        return error
+        # Each `raise` adds its place to the object.
+        return type(error)(*error.args)
 
 
 class _Watch:

@@ -14,6 +14,7 @@ use std::time::Duration;
 use noq::crypto::rustls::QuicClientConfig;
 use noq::{ConnectionError, Endpoint, ZeroRttAccepted};
 use rustls::client::Resumption;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -64,9 +65,11 @@ pub(super) async fn connect_link(
     config: &Config,
 ) -> Result<Link, Failure> {
     let plan = Plan::new(target, tls, config)?;
+    let ticket = plan.ticket.clone();
     let won = Box::pin(plan.race(&engine)).await?;
     let side = Side::Client { udp_buffer: config.udp_buffer, lane: won.lane.map(Arc::new) };
     let mut link = Link::new(won.connection, engine, won.endpoint, side, config);
+    link.ticket = ticket;
     if let Some(accepted) = won.accepted {
         link.watch_handshake(accepted, config.handshake_timeout);
     }
@@ -79,6 +82,8 @@ struct Plan {
     name: String,
     noq: noq::ClientConfig,
     early: bool,
+    /// Whether a ticket has come. Attempts that lose end with their handshake, so it is the winner's.
+    ticket: Option<watch::Receiver<bool>>,
     patience: Duration,
     udp_buffer: usize,
 }
@@ -98,14 +103,16 @@ impl Plan {
         let first =
             target.addresses.first().ok_or_else(|| Failure::Config("no address to connect to".into()))?;
         let name = tls.server_name.as_ref().unwrap_or(&target.server_name).clone();
-        let mut early = false;
+        let (mut early, mut ticket) = (false, None);
         let mut crypto = match &tls.tickets {
             Some(tickets) => {
                 let (mut crypto, scope) = tickets.base(tls, &name, first.port())?;
                 // A race would use up several; only the first attempt of one without early data gets one.
                 early = target.early_data && tickets.has(&scope);
                 let alone = early || target.addresses.len() == 1;
-                crypto.resumption = Resumption::store(tickets.shelf(scope, alone));
+                let (shelf, known) = tickets.shelf(scope, alone);
+                ticket = Some(known);
+                crypto.resumption = Resumption::store(shelf);
                 crypto
             }
             None => tls.base()?,
@@ -119,7 +126,7 @@ impl Plan {
         let mut noq = noq::ClientConfig::new(Arc::new(crypto));
         noq.transport_config(transport);
         let (patience, udp_buffer) = (config.handshake_timeout, config.udp_buffer);
-        Ok(Self { target, name, noq, early, patience, udp_buffer })
+        Ok(Self { target, name, noq, early, ticket, patience, udp_buffer })
     }
 
     async fn race(self, engine: &Engine) -> Result<Won, Failure> {

@@ -4,6 +4,7 @@
 //! waits for itself, and what one gets no other gets.
 
 use std::fmt;
+use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -108,6 +109,24 @@ impl Connection {
     /// Whether the handshake is still going on.
     pub fn is_early(&self) -> bool {
         self.link.early.is_open()
+    }
+
+    /// Whether the server has given a ticket on it, which is in the [`TicketStore`](super::TicketStore) that it was
+    /// made with, unless another connection has taken it.
+    pub fn has_ticket(&self) -> bool {
+        self.link.ticket.as_ref().is_some_and(|ticket| *ticket.borrow())
+    }
+
+    /// Completes when the server has given a ticket on it, or when none will come: it is over, or has no store.
+    pub fn ticket(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (ticket, over) = (self.link.ticket.clone(), self.link.noq.on_closed());
+        async move {
+            let Some(mut ticket) = ticket else { return };
+            tokio::select! {
+                _ = ticket.wait_for(|came| *came) => {}
+                _ = over => {}
+            }
+        }
     }
 
     /// Why the connection is over, as soon as it is. May be polled again.

@@ -11,6 +11,7 @@ use noq::{
     ConnectionError, Endpoint, PathId, ReadError, SendDatagramError, StoppedError, VarInt, WriteError,
     ZeroRttAccepted,
 };
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::arrived::Arrived;
@@ -37,6 +38,8 @@ pub(super) struct Link {
     pub(super) ended: Arc<OnceLock<Failure>>,
     pub(super) finished: Arc<Finished>,
     pub(super) early: Arc<Early>,
+    /// Whether the server has given a ticket on it. `None`: there is no store for one.
+    pub(super) ticket: Option<watch::Receiver<bool>>,
     pub(super) stash: Stash,
     pub(super) arrived: Mutex<Arrived>,
     refused: Mutex<Refused>,
@@ -99,6 +102,7 @@ impl Link {
             ended: Arc::default(),
             finished: Arc::default(),
             early: Arc::new(Early::none()),
+            ticket: None,
             stash: Stash::default(),
             arrived: Mutex::default(),
             refused: Mutex::default(),

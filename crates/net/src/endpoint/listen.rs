@@ -121,7 +121,8 @@ impl Listener {
         self.address
     }
 
-    /// The next who came in; `None` when the listener was closed or stopped and no peer is left.
+    /// The next who came in; `None` when the listener was closed or stopped, or the system has failed its socket, and
+    /// no peer is left.
     pub fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Option<Accepted>> {
         self.arrivals.poll_recv(cx)
     }

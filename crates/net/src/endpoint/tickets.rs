@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, NamedGroup};
+use tokio::sync::watch;
 
 use super::{ClientTls, Failure};
 
@@ -23,8 +24,6 @@ pub struct TicketStore(Arc<Mutex<Store>>);
 #[derive(Default)]
 struct Store {
     limit: usize,
-    /// How many came, those too that are gone.
-    received: u64,
     /// The newest last.
     tickets: VecDeque<(Scope, Tls13ClientSessionValue)>,
     groups: VecDeque<(Scope, NamedGroup)>,
@@ -44,11 +43,6 @@ impl TicketStore {
     /// How many there are now.
     pub fn len(&self) -> usize {
         self.lock().tickets.len()
-    }
-
-    /// How many have come since it was made.
-    pub fn received(&self) -> u64 {
-        self.lock().received
     }
 
     /// Whether there is none.
@@ -77,9 +71,15 @@ impl TicketStore {
         Ok((base, scope))
     }
 
-    /// The tickets of one scope, for rustls; they are given out only if `use_them`.
-    pub(super) fn shelf(&self, scope: Scope, use_them: bool) -> Arc<dyn ClientSessionStore> {
-        Arc::new(Shelf { store: self.clone(), scope, use_them })
+    /// The tickets of one scope, for rustls and one connection, and whether that has got one itself; they are given out
+    /// only if `use_them`.
+    pub(super) fn shelf(
+        &self,
+        scope: Scope,
+        use_them: bool,
+    ) -> (Arc<dyn ClientSessionStore>, watch::Receiver<bool>) {
+        let (came, known) = watch::channel(false);
+        (Arc::new(Shelf { store: self.clone(), scope, use_them, came }), known)
     }
 
     pub(super) fn has(&self, scope: &Scope) -> bool {
@@ -103,6 +103,8 @@ struct Shelf {
     store: TicketStore,
     scope: Scope,
     use_them: bool,
+    /// Whether a ticket has come by it.
+    came: watch::Sender<bool>,
 }
 
 /// TLS 1.2 is not offered, so there is nothing of it to keep.
@@ -130,11 +132,12 @@ impl ClientSessionStore for Shelf {
 
     fn insert_tls13_ticket(&self, _: ServerName<'static>, ticket: Tls13ClientSessionValue) {
         let mut store = self.store.lock();
-        store.received += 1;
         store.tickets.push_back((self.scope.clone(), ticket));
         if store.tickets.len() > store.limit {
             store.tickets.pop_front();
         }
+        drop(store);
+        self.came.send_replace(true);
     }
 
     fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {

@@ -2,12 +2,12 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 from wayferry import quic
 
 from ..quic.configuration import QuicConfiguration
 from ..quic.connection import QuicConnection
-from ..quic.events import QuicEvent
 from ..tls import SessionTicket, SessionTicketHandler
 from .protocol import QuicConnectionProtocol, QuicStreamHandler, attach
 
@@ -32,7 +32,8 @@ async def connect(
     Args:
         configuration: how; by default Mozilla's certificates are trusted.
         create_protocol: called with the `_quic` object and `stream_handler`.
-        session_ticket_handler: called once there is something to resume the session with.
+        session_ticket_handler: called once, as soon as the server has given something to resume the session
+            with on this connection.
         stream_handler: called with a reader and a writer for each stream of the peer.
         wait_connected: False gives the protocol at once; what is written waits for the handshake.
         local_port: the UDP port to use here, 0: any.
@@ -62,10 +63,9 @@ async def connect(
     )
     connection = QuicConnection(configuration=configuration)
     protocol = create_protocol(connection, stream_handler=stream_handler)
-    deliver = protocol.deliver
     if tickets is not None and session_ticket_handler is not None:
-        deliver = Tickets(protocol, tickets, session_ticket_handler).deliver
-    attach(protocol, connection, connecting, deliver)
+        connection.on_ticket = partial(tell, protocol, session_ticket_handler, SessionTicket(tickets))
+    attach(protocol, connection, connecting)
     try:
         if wait_connected:
             await protocol.wait_connected()
@@ -75,23 +75,9 @@ async def connect(
         await protocol.wait_closed()
 
 
-class Tickets:
-    """Tells a program once that a ticket has come. It comes after the handshake; every event may show it.
-    Those that were there before, of another connection, are no news."""
-
-    def __init__(
-        self, protocol: QuicConnectionProtocol, store: quic.TicketStore, tell: SessionTicketHandler
-    ) -> None:
-        self._protocol = protocol
-        self._store = store
-        self._before = store._native.received()
-        self._tell: SessionTicketHandler | None = tell
-
-    def deliver(self, event: QuicEvent) -> None:
-        if self._tell is not None and self._store._native.received() > self._before:
-            tell, self._tell = self._tell, None
-            try:
-                tell(SessionTicket(self._store))
-            except Exception as error:
-                self._protocol.report("session_ticket_handler failed", error)
-        self._protocol.deliver(event)
+def tell(protocol: QuicConnectionProtocol, handler: SessionTicketHandler, ticket: SessionTicket) -> None:
+    """Tells a program of a ticket that has come."""
+    try:
+        handler(ticket)
+    except Exception as error:
+        protocol.report("session_ticket_handler failed", error)

@@ -198,15 +198,7 @@ class Addresses(asyncio.DatagramTransport):
         raise NotImplementedError("QUIC's socket cannot be written to")
 
 
-def attach(
-    protocol: QuicConnectionProtocol,
-    quic: QuicConnection,
-    connecting: Any,
-    deliver: Callable[[QuicEvent], None],
-) -> "asyncio.Task[Any]":
-    """Lets `protocol` have the connection that `connecting` gives, and `deliver` hear of it.
-
-    Returns a task that ends with it.
-    """
+def attach(protocol: QuicConnectionProtocol, quic: QuicConnection, connecting: Any) -> "asyncio.Task[Any]":
+    """Lets `protocol` have the connection that `connecting` gives. Returns a task that ends with it."""
     protocol.connection_made(Addresses(protocol.close, quic.address))
-    return quic.start(connecting, deliver)
+    return quic.start(connecting, protocol.deliver)

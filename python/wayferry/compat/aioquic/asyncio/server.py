@@ -70,6 +70,10 @@ class QuicServer:
                     context = {"message": "create_protocol failed", "exception": error}
                     asyncio.get_running_loop().call_exception_handler(context)
                     await connection.close(QuicErrorCode.INTERNAL_ERROR, drain=0)
+        except OSError as error:
+            context = {"message": "the server ends, as no more clients can come", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(context)
+            self.close()
         except asyncio.CancelledError:
             # The program ends, and like most of aioquic's it does not close its server.
             await self._server.close(drain=0)
@@ -81,9 +85,7 @@ class QuicServer:
         self._protocols[connection] = protocol
         ready: asyncio.Future[quic.Connection] = asyncio.get_running_loop().create_future()
         ready.set_result(accepted)
-        attach(protocol, connection, ready, protocol.deliver).add_done_callback(
-            lambda _: self._forget(connection)
-        )
+        attach(protocol, connection, ready).add_done_callback(lambda _: self._forget(connection))
 
     def _forget(self, connection: QuicConnection) -> None:
         self._protocols.pop(connection, None)

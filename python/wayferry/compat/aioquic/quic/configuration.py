@@ -108,13 +108,13 @@ class QuicConfiguration:
     def _client_tls(self) -> quic.ClientTls:
         self._check(is_client=True)
         alpn = self.alpn_protocols or []
+        identity = self._identity() if self.certificate is not None else None
         if self.verify_mode == ssl.CERT_NONE:
-            return quic.ClientTls.insecure(alpn=alpn, server_name=self.server_name)
+            return quic.ClientTls.insecure(client_cert=identity, alpn=alpn, server_name=self.server_name)
         trusted = [Path(self.cafile).read_bytes()] if self.cafile is not None else []
         trusted += [self.cadata] if self.cadata is not None else []
         # aioquic trusts certifi's list by default, and that is Mozilla's.
         roots = b"\n".join(trusted) if trusted else "webpki"
-        identity = self._identity() if self.certificate is not None else None
         return quic.ClientTls(roots=roots, client_cert=identity, alpn=alpn, server_name=self.server_name)
 
     def _server_tls(self) -> quic.ServerTls:

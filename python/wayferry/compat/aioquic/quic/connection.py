@@ -55,6 +55,8 @@ class QuicConnection:
         self.tls = Tls()
         self.streams = Streams(configuration.is_client, self._spawn, self._tell)
         self.failure: BaseException | None = None
+        self.on_ticket: Callable[[], None] | None = None
+        """Called once, when the server has given a ticket; it must not raise."""
         self._configuration = configuration
         self._emit: Callable[[QuicEvent], None] = lambda event: None
         self._connection: quic.Connection | None = None
@@ -199,6 +201,8 @@ class QuicConnection:
         self.streams.begin(connection)
         if self._configuration.max_datagram_frame_size is not None:
             self._spawn(self._receive_datagrams(connection))
+        if self.on_ticket is not None:
+            self._spawn(self._await_ticket(connection, self.on_ticket))
         self._send_datagrams()
         while self._early:
             self._early.popleft()()
@@ -209,6 +213,13 @@ class QuicConnection:
         await connection.closed()
         self._over = True
         self.streams.drop_pauses()
+
+    async def _await_ticket(self, connection: quic.Connection, tell: Callable[[], None]) -> None:
+        native = connection._native
+        ticket = native.ticket()
+        await connection._reactor.until(ticket.token, lambda: ticket.poll() or None)
+        if native.has_ticket:
+            tell()
 
     async def _close(self, closing: ConnectionTerminated) -> None:
         assert self._connection is not None
