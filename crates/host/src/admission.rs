@@ -343,11 +343,12 @@ impl Admission {
 
     /// Reads from a candidate; returns it if it is let in.
     fn look_at(&mut self, number: u64, now: Time) -> Option<(Entry, Candidate<Link>)> {
-        let link = self.admission.get_mut(number)?;
-        link.receive(now);
-        link.transmit(now);
+        self.admission.get_mut(number)?.receive(now);
         match self.admission.look_at(number, now)? {
-            Fate::Waits => None,
+            Fate::Waits => {
+                self.admission.get_mut(number)?.transmit(now);
+                None
+            }
             Fate::Enters(entry, candidate, dismissed) => {
                 self.dismiss(dismissed);
                 candidate.holder().welcome();
@@ -359,6 +360,8 @@ impl Admission {
                 None
             }
             Fate::Leaves(mut link, why) => {
+                // For the first time, if it is refused for what it has just said: a ping before that would tell it from
+                // others that are refused.
                 link.transmit(now);
                 // One that has gone before it said who it is was not refused: displays hold a connection ready that
                 // they may not need.

@@ -177,8 +177,9 @@ impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
     fn let_in(&mut self, candidate: Visitor<C, H>, now: Time) -> Fate<C, H> {
         let Visitor { mut holder, accepted, certificate, .. } = candidate;
         let session = holder.as_mut();
-        // Given up before anybody looked: a display that tries several ways at once. The one that is here stays.
-        if session.is_closed() {
+        // Given up before anybody looked: a display that tries several ways at once, or one that is lost by now. The one
+        // that is here stays, and there is no carrier that could tell of the end of this one.
+        if session.is_closed() || session.is_suspended() {
             return Fate::Leaves(holder, None);
         }
         let key = session.matched_secret().and_then(|index| accepted.get(index).copied());

@@ -170,12 +170,14 @@ fn regression_both_ways_of_one_display_are_let_in() {
     assert_eq!(add(&mut admission, DESK, hello_as(7, 8), now), None);
 }
 
+/// One whose session could go on over another carrier stayed for good, in a viewer's place or as the display.
 #[test]
 fn regression_who_has_left_again_is_not_let_in() {
-    for left in [true, false] {
-        let mut admission = admission();
+    let kinds = [Capabilities::NONE, Capabilities::RESUME];
+    for (left, capabilities) in [true, false].into_iter().flat_map(|left| kinds.map(|kind| (left, kind))) {
+        let mut admission = Candidates::new(Config { capabilities, ..Config::new(Side::App) }, secret(255));
         admission.secrets_mut().print(Role::Active, secret(7), LATER);
-        let mut said = hello(7);
+        let mut said = hello_of_a_page(7, 9, capabilities);
         if left {
             said.push(Arrival::Closed { reason: CloseReason::LinkLost("given up".into()) });
         }
