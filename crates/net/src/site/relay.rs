@@ -126,9 +126,13 @@ impl<S: Wire> Relay<S> {
         Ok(Ready { browser: is_ready(0), session: is_ready(1) })
     }
 
-    /// Takes what the browser says while there is room.
+    /// Takes what the browser says while there is room, but no more than some messages: of empty ones there may be no
+    /// end, and the session is to be heard, too.
     fn hear_browser(&mut self) -> Result<(), Over> {
-        while self.has_room() {
+        for _ in 0..MESSAGES_IN_A_TURN {
+            if !self.has_room() {
+                break;
+            }
             let heard = match self.socket.read() {
                 Ok(Message::Binary(bytes)) => bytes,
                 Ok(Message::Ping(_) | Message::Pong(_)) => Bytes::new(),
@@ -140,7 +144,10 @@ impl<S: Wire> Relay<S> {
                 _ => return Err(Over::Browser),
             };
             self.waiting.extend_from_slice(&heard);
-            self.socket.get_mut().timed_mut().until = Instant::now() + SILENCE;
+            // One that speaks and does not read has to end, too: the session cannot be heard meanwhile.
+            if !self.is_blocked {
+                self.socket.get_mut().timed_mut().until = Instant::now() + SILENCE;
+            }
         }
         self.more = true;
         Ok(())
@@ -217,6 +224,8 @@ impl<S: Wire> Relay<S> {
     }
 }
 
+/// Messages of the browser that are taken before the session is looked at again.
+const MESSAGES_IN_A_TURN: usize = 64;
 /// Bytes of the session that are passed on at once: a frame of its carrier.
 const PIECE: usize = 16 << 10;
 /// How often a browser is asked whether it is there; all of them answer by themselves.
@@ -232,6 +241,8 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, TcpStream};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use tungstenite::protocol::{Role, WebSocketConfig};
 
@@ -307,6 +318,23 @@ mod tests {
         assert!(session.read_to_end(&mut heard).is_err() && !heard.is_empty(), "it takes what there is");
         turn(&mut relay);
         assert!(relay.waiting.len() < before, "it goes on as the session takes it");
+    }
+
+    #[test]
+    fn regression_a_browser_that_says_nothing_without_end_kept_its_place_when_the_session_was_over() {
+        let (mut relay, mut browser, session) = relay();
+        drop(session);
+        let stop = Arc::<AtomicBool>::default();
+        let told = Arc::clone(&stop);
+        let flood = std::thread::spawn(move || {
+            // Until it is closed.
+            while !told.load(Ordering::Acquire) && browser.send(Message::Binary(Bytes::new())).is_ok() {}
+        });
+        let over = (0..1000).find_map(|_| relay.turn().expect("it goes on"));
+        stop.store(true, Ordering::Release);
+        drop(relay);
+        flood.join().expect("it ends");
+        assert_eq!(over, Some(Over::Session));
     }
 
     #[test]
