@@ -1,5 +1,5 @@
 //! `wayferry bench typing`: typing into a terminal beside a window that never rests, over links that lose; and typing
-//! into a shell, with predictions and without ([`echo`]).
+//! into a shell, with predictions and without ([`echo`]); and typing on a whole screen, beside a window ([`screen`]).
 //!
 //! `wayferry host` and its programs are processes in a network of their own, `wayferry attach` is one here, and what
 //! passes between the networks is UDP of the kernel ([`site`]). Beside the busy window the picture tells when a letter
@@ -7,6 +7,7 @@
 //! the left edge.
 
 mod echo;
+mod screen;
 mod script;
 mod site;
 
@@ -46,6 +47,9 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<u8, Error> {
     }
     for case in echo::cases().filter(|case| is_wanted(case.name)) {
         tell(case.measure(flags.quick, &signals)?);
+    }
+    if is_wanted(screen::NAME) {
+        tell(screen::measure(flags.quick, &signals)?);
     }
     if let Some(path) = &flags.json {
         write_json(path, &rows)?;
