@@ -177,8 +177,8 @@ impl<C: Copy + Eq, H: AsMut<Session> + AsRef<Session>> Admission<C, H> {
     fn let_in(&mut self, candidate: Visitor<C, H>, now: Time) -> Fate<C, H> {
         let Visitor { mut holder, accepted, certificate, .. } = candidate;
         let session = holder.as_mut();
-        // Given up before anybody looked: a display that tries several ways at once, or one that is lost by now. The one
-        // that is here stays, and there is no carrier that could tell of the end of this one.
+        // Given up before anybody looked: a display that tries several ways at once, or one that is lost by now. The
+        // one that is here stays, and there is no carrier that could tell of the end of this one.
         if session.is_closed() || session.is_suspended() {
             return Fate::Leaves(holder, None);
         }
