@@ -48,7 +48,8 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<u8, Error> {
     for case in echo::cases().filter(|case| is_wanted(case.name)) {
         tell(case.measure(flags.quick, &signals)?);
     }
-    if is_wanted(screen::NAME) {
+    // Who asks for it by name is told what it needs.
+    if is_wanted(screen::NAME) && (flags.only.is_some() || screen::is_possible()) {
         tell(screen::measure(flags.quick, &signals)?);
     }
     if let Some(path) = &flags.json {

@@ -22,6 +22,13 @@ use wayferry_host::edge::socket::RuntimeDir;
 /// What `--only` calls it.
 pub(super) const NAME: &str = "screen";
 
+/// Whether sway can have a user of its own: in a namespace of another user's there is none but root.
+pub(super) fn is_possible() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let count = map.split_whitespace().nth(2).and_then(|count| count.parse::<u32>().ok());
+    count.is_some_and(|count| count > NOBODY)
+}
+
 /// Measures both, the one beside the other.
 pub(super) fn measure(quick: bool, signals: &Signals) -> Result<Vec<Row>, Error> {
     let keys = if quick { 20 } else { KEYS };
