@@ -196,3 +196,20 @@ async def test_regression_a_server_whose_socket_failed_was_waited_for_without_an
     assert context["message"].endswith("ends, as no more clients can come")
     assert isinstance(context["exception"], OSError)
     assert told == ["lifespan.startup", "lifespan.shutdown"]
+
+
+@asynchronous
+async def test_regression_a_program_that_closed_late_was_not_told_how_the_application_had_stopped() -> None:
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: None)
+
+    async def failing_to_stop(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await send({"type": "lifespan.shutdown.failed", "message": "no disk"})
+
+    server = await http3.serve_asgi(failing_to_stop, HOST, 0, tls=SERVER_TLS)
+    with failing(server.local_addr):
+        await server.closed()
+    with pytest.raises(RuntimeError, match="did not stop: no disk"):
+        await server.close(drain=0)

@@ -13,8 +13,9 @@ export type State =
   | "insecure"
   /** No link of Wayferry's was opened. */
   | "no link"
-  /** The browser has no WebTransport. */
+  /** The page came, and what else it needs did not. */
   | "unserved"
+  /** The browser has no WebTransport, and no other way led to a host. */
   | "no transport"
   /** No host answered. */
   | "unreachable"

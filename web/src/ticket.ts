@@ -27,12 +27,15 @@ export function readLink(fragment: string): Link {
  * it has made, by digests in lines; another server has no such file, and all tickets are good. No other answer means that: a
  * site on another port of this host could cause one, as by cookies, which are not sent here.
  *
- * Fails where nothing answers.
+ * Fails where nothing answers, or something else.
  */
 export async function isMeant(ticket: string): Promise<boolean> {
   const answer = await fetch("links", { credentials: "omit" });
+  if (answer.status === 404) {
+    return true;
+  }
   if (!answer.ok) {
-    return answer.status === 404;
+    throw new Error(`the page's server does not say: ${answer.status}`);
   }
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(ticket)));
   const digits = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -62,7 +62,7 @@ export async function firstWay(attempt: () => Promise<Way | undefined>): Promise
   const until = performance.now() + FIRST_PATIENCE;
   for (;;) {
     const way = await attempt();
-    if (way !== undefined || performance.now() >= until) {
+    if (way !== undefined || performance.now() + REST >= until) {
       return way;
     }
     await pause(REST);

@@ -71,7 +71,7 @@ pub enum Fate<C, H> {
     Enters(Entry, Candidate<H>, Option<C>),
     /// What it shows is good, and still is: there is no place for another viewer, which it is to be told.
     Full(Candidate<H>),
-    /// It is not let in; its session is closed. With the reason, if that is its own doing.
+    /// It is not let in; its session is closed, or has lost its carrier. With the reason, if that is its own doing.
     Leaves(H, Option<(CloseReason, ClosedBy)>),
 }
 

@@ -7,6 +7,7 @@ when the application returns, the answer is whole, or the client was told that i
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from wayferry.http3.asgi import App
     from wayferry.http3.headers import Fields
 
-__all__ = ["Cycle", "Disconnected", "checked_fields", "date", "is_of_disconnect", "refuse"]
+__all__ = ["Cycle", "Disconnected", "checked_fields", "date", "is_of_disconnect", "note_excused", "refuse"]
+
+LOG = logging.getLogger("wayferry.http3")
 
 
 class Disconnected(OSError):
@@ -69,7 +72,9 @@ class Cycle:
                 raise RuntimeError("the application returned without a whole answer")
         except Exception as error:
             # That it could not send to one who is gone is no fault of its own.
-            if not (self._gone and is_of_disconnect(error)):
+            if self._gone and is_of_disconnect(error):
+                note_excused(error)
+            else:
                 message = f"wayferry.http3: the application failed at {scope['method']} {scope['path']!r}"
                 context = {"message": message, "exception": error}
                 asyncio.get_running_loop().call_exception_handler(context)
@@ -190,8 +195,14 @@ def is_of_disconnect(error: BaseException | None) -> bool:
             break
         if isinstance(error, BaseExceptionGroup):
             return all(map(is_of_disconnect, error.exceptions))
-        error = error.__context__ if error.__cause__ is None else error.__cause__
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return isinstance(error, Disconnected)
+
+
+def note_excused(error: Exception) -> None:
+    """Keeps an error that is no report apart from silence: it may hide one of the application's own."""
+    if not isinstance(error, Disconnected):
+        LOG.info("the application ended as its client had left: %r", error)
 
 
 def checked_fields(headers: Any) -> Fields:

@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from wayferry.http3._budget import Full
-from wayferry.http3._cycle import Disconnected, checked_fields, date, is_of_disconnect
+from wayferry.http3._cycle import Disconnected, checked_fields, date, is_of_disconnect, note_excused
 from wayferry.http3._websocket import (
     ABNORMAL,
     TRY_AGAIN_LATER,
@@ -58,7 +58,9 @@ class Socket:
             if self._end is None:
                 await self._close(1000, "")
         except Exception as error:
-            if not (self._end is not None and is_of_disconnect(error)):
+            if self._end is not None and is_of_disconnect(error):
+                note_excused(error)
+            else:
                 message = f"wayferry.http3: the application failed at WebSocket {scope['path']!r}"
                 context = {"message": message, "exception": error}
                 asyncio.get_running_loop().call_exception_handler(context)

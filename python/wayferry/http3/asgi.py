@@ -106,6 +106,7 @@ class Server:
         "_app",
         "_closed",
         "_closing",
+        "_failure",
         "_lifespan",
         "_links",
         "_requests",
@@ -131,6 +132,8 @@ class Server:
         """One for new clients, and one per client."""
         self._requests: set[asyncio.Task[None]] = set()
         self._closing = False
+        self._failure: RuntimeError | None = None
+        """Why the application did not stop as it should."""
         self._closed = asyncio.Event()
         self._spawn(self._accept(), self._tasks)
 
@@ -191,11 +194,16 @@ class Server:
         check_close(0, drain)
         if self._closing:
             await self._closed.wait()
+            if self._failure is not None:
+                raise self._failure
             return
         self._closing = True
         self._server._native.stop()
         try:
             await self._end(drain)
+        except RuntimeError as error:
+            self._failure = error
+            raise
         finally:
             # Done already, unless this was cancelled: it does not wait.
             await self._server.close(ErrorCode.NO_ERROR, drain=0)
@@ -243,7 +251,9 @@ class Server:
             message = f"wayferry.http3: {self!r} ends, as no more clients can come"
             context = {"message": message, "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
-            await self.close(drain=0)
+            # A program that closes it is told how the application ended.
+            with contextlib.suppress(RuntimeError):
+                await self.close(drain=0)
 
     def _admit(self, connection: Connection) -> None:
         if len(self._links) >= CLIENTS:

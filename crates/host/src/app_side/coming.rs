@@ -80,6 +80,9 @@ impl AppSide<'_> {
             let replaced =
                 role == Role::Active && admission.is_some_and(|admission| admission.stay().is_some());
             let mut link = candidate.begin(now);
+            // Its first words tell it that it was let in.
+            link.session.on_timeout(now);
+            link.transmit(now);
             link.session.close(if replaced { CloseReason::Gone } else { CloseReason::Done });
             return link.transmit(now);
         }

@@ -26,8 +26,8 @@ pub(super) struct Relay<S> {
     road: UnixStream,
     /// What the browser has said and the session has not taken.
     waiting: Vec<u8>,
-    /// What was said to the browser has not left.
-    is_blocked: bool,
+    /// What was said to the browser has not left, and has to by then.
+    blocked: Option<Instant>,
     /// The browser may have said more although nothing comes: it waits inside of TLS.
     more: bool,
     next_ping: Instant,
@@ -55,7 +55,7 @@ impl<S: Wire> Relay<S> {
         timed.stream.set_nonblocking(true)?;
         timed.until = Instant::now() + SILENCE;
         let next_ping = Instant::now() + PING_EVERY;
-        Ok(Self { socket, road, waiting: Vec::new(), is_blocked: false, more: true, next_ping })
+        Ok(Self { socket, road, waiting: Vec::new(), blocked: None, more: true, next_ping })
     }
 
     /// Until one end is over.
@@ -81,13 +81,13 @@ impl<S: Wire> Relay<S> {
             self.hear_browser()?;
         }
         self.pass_on()?;
-        if self.is_blocked {
+        if self.blocked.is_some() {
             self.say(None)?;
         }
-        if ready.session && !self.is_blocked {
+        if ready.session && self.blocked.is_none() {
             self.hear_session()?.map_or(Ok(()), |bytes| self.say(Some(Message::Binary(bytes))))?;
         }
-        if Instant::now() >= self.next_ping && !self.is_blocked {
+        if Instant::now() >= self.next_ping && self.blocked.is_none() {
             self.next_ping = Instant::now() + PING_EVERY;
             self.say(Some(Message::Ping(Bytes::new())))?;
         }
@@ -101,16 +101,16 @@ impl<S: Wire> Relay<S> {
     /// Waits until there is something to do.
     fn wait(&self) -> io::Result<Ready> {
         let timed = self.socket.get_ref().timed();
-        let mut patience = timed.left()?;
-        if !self.is_blocked {
-            patience = patience.min(self.next_ping.saturating_duration_since(Instant::now()));
-        }
+        // A message of which nothing leaves is looked after at its time as a ping is.
+        let next = self.blocked.unwrap_or(self.next_ping);
+        let mut patience = timed.left()?.min(next.saturating_duration_since(Instant::now()));
         if self.more && self.has_room() {
             patience = Duration::ZERO;
         }
         let flag = |wanted: bool, flag: PollFlags| if wanted { flag } else { PollFlags::empty() };
-        let browser = flag(self.has_room(), PollFlags::IN) | flag(self.is_blocked, PollFlags::OUT);
-        let session = flag(!self.is_blocked, PollFlags::IN) | flag(!self.waiting.is_empty(), PollFlags::OUT);
+        let browser = flag(self.has_room(), PollFlags::IN) | flag(self.blocked.is_some(), PollFlags::OUT);
+        let session =
+            flag(self.blocked.is_none(), PollFlags::IN) | flag(!self.waiting.is_empty(), PollFlags::OUT);
         let wanted = [(timed.stream.as_fd(), browser), (self.road.as_fd(), session)];
         // One of which nothing is wanted would be told to be over without end.
         let asked = wanted.iter().enumerate().filter(|(_, (_, flags))| !flags.is_empty());
@@ -144,10 +144,7 @@ impl<S: Wire> Relay<S> {
                 _ => return Err(Over::Browser),
             };
             self.waiting.extend_from_slice(&heard);
-            // One that speaks and does not read has to end, too: the session cannot be heard meanwhile.
-            if !self.is_blocked {
-                self.socket.get_mut().timed_mut().until = Instant::now() + SILENCE;
-            }
+            self.socket.get_mut().timed_mut().until = Instant::now() + SILENCE;
         }
         self.more = true;
         Ok(())
@@ -185,8 +182,14 @@ impl<S: Wire> Relay<S> {
     fn say(&mut self, message: Option<Message>) -> Result<(), Over> {
         let said = message.map_or(Ok(()), |message| self.socket.write(message));
         match said.and_then(|()| self.socket.flush()) {
-            Ok(()) => self.is_blocked = false,
-            Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => self.is_blocked = true,
+            Ok(()) => self.blocked = None,
+            Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+                // One that speaks and does not read has to end, too: the session is not heard meanwhile.
+                let until = *self.blocked.get_or_insert_with(|| Instant::now() + SILENCE);
+                if Instant::now() >= until {
+                    return Err(Over::Browser);
+                }
+            }
             Err(_) => return Err(Over::Browser),
         }
         Ok(())
@@ -283,10 +286,48 @@ mod tests {
             (taken, untaken) = if is_taken { (taken + 1, 0) } else { (taken, untaken + 1) };
             assert!(taken < 64, "a megabyte of what the browser does not take");
         }
-        assert!(relay.is_blocked);
+        assert!(relay.blocked.is_some());
         let mut heard = [0; 3];
         session.read_exact(&mut heard).expect("what the browser said");
         assert_eq!(&heard, b"aaa");
+    }
+
+    #[test]
+    fn a_browser_that_speaks_and_does_not_read_is_given_up_and_one_that_reads_slowly_is_not() {
+        let (mut relay, mut browser, mut session) = relay();
+        while relay.blocked.is_none() {
+            let _ = session.write(&[7; PIECE]);
+            turn(&mut relay);
+        }
+        browser.send(Message::Binary(b"hello".to_vec().into())).expect("room");
+        turn(&mut relay);
+        // It reads, and the next one waits from then on.
+        let (first, stop) = (relay.blocked, Arc::<AtomicBool>::default());
+        let told = Arc::clone(&stop);
+        let reading = std::thread::spawn(move || {
+            while !told.load(Ordering::Acquire) {
+                browser.read().expect("a piece");
+            }
+            browser
+        });
+        while relay.blocked == first {
+            turn(&mut relay);
+        }
+        stop.store(true, Ordering::Release);
+        // Without a wait, which might be for what is not read any more.
+        let ready = Ready { browser: false, session: true };
+        while !reading.is_finished() {
+            let _ = session.write(&[7; PIECE]);
+            relay.move_on(&ready).expect("it goes on");
+        }
+        let _browser = reading.join().expect("it reads");
+        // The system may still have room for some.
+        let over = (0..1000).find_map(|_| {
+            let _ = session.write(&[7; PIECE]);
+            relay.blocked = relay.blocked.map(|_| Instant::now());
+            relay.move_on(&ready).err()
+        });
+        assert_eq!(over, Some(Over::Browser));
     }
 
     /// The session had sent its guest away, who went on moving the pointer, and was told that the link was lost.
