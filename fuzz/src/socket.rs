@@ -22,7 +22,7 @@ struct Seen {
     is_over: bool,
     has_closed: bool,
     opened: u64,
-    /// Bytes that were handed over.
+    /// Bytes that were handed over, and the most that resets and stops take.
     given: usize,
 }
 
@@ -33,7 +33,7 @@ struct Seen {
 /// When that is not so.
 pub fn run(data: &[u8]) {
     let mut input = Input(data);
-    let (mut socket, mut seen) = (Socket::default(), Seen::default());
+    let (mut socket, mut seen) = (Socket::default(), Seen { given: FRAME, ..Seen::default() });
     if input.u8() & GREETED != 0 {
         hear(&mut socket, &mut seen, b"WFMUX1\r\n");
     }
@@ -66,8 +66,14 @@ fn step(socket: &mut Socket, seen: &mut Seen, input: &mut Input<'_>) {
             let bytes = Bytes::from(vec![7; length]);
             socket.transmit(Transmit::Data { stream, bytes, finish: length / 256 % 2 == 1 });
         }
-        5 => socket.transmit(Transmit::Reset { stream: StreamId(input.u8().into()), code: 5 }),
-        6 => socket.transmit(Transmit::Stop { stream: StreamId(input.u8().into()), code: 6 }),
+        5 => {
+            seen.given += FRAME;
+            socket.transmit(Transmit::Reset { stream: StreamId(input.u8().into()), code: 5 });
+        }
+        6 => {
+            seen.given += FRAME;
+            socket.transmit(Transmit::Stop { stream: StreamId(input.u8().into()), code: 6 });
+        }
         7 => socket.transmit(Transmit::Close { code: 0, reason: "enough".to_owned() }),
         _ => {
             let buffered = input.u16().into();
@@ -100,7 +106,11 @@ fn hear(socket: &mut Socket, seen: &mut Seen, bytes: &[u8]) {
                 let (_, is_over) = seen.streams.entry(stream).or_default();
                 assert!(!std::mem::replace(is_over, true));
             }
-            Arrival::Stopped { stream, .. } => assert!(stream.0 < seen.opened),
+            Arrival::Stopped { stream, .. } => {
+                assert!(stream.0 < seen.opened);
+                // It is answered by a reset.
+                seen.given += FRAME;
+            }
             Arrival::Closed { .. } => seen.is_over = true,
             Arrival::Datagram { .. } | Arrival::Acknowledged { .. } | Arrival::OpenFailed { .. } => {
                 panic!("there is none of that here")
@@ -108,5 +118,8 @@ fn hear(socket: &mut Socket, seen: &mut Seen, bytes: &[u8]) {
         }
     }
 }
+
+/// Bytes of a reset or a stop at most; what goes before all frames is no longer.
+const FRAME: usize = 17;
 
 const CLASSES: [Class; 4] = [Class::Control, Class::Events, Class::Content, Class::Pipe];
