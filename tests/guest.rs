@@ -16,12 +16,7 @@ use crate::sockets::badge;
 #[ignore = "opens Chromium more often than `make test` has time for"]
 fn a_guest_far_away_types_hears_is_listed_and_is_sent_away() {
     let site = Site::start(true);
-    let mut guest = site.guest();
-    let before = in_front(&mut guest);
-    badge(&mut guest, "WebTransport");
-    type_line(&mut guest, "ls", &before);
-    assert_eq!(site.heard(), "ls\n");
-    site.sound_is_heard(&mut guest);
+    let mut guest = site.guest_who_works("WebTransport");
     let list = site.order(&["list"]);
     assert!(list.contains("attached by link 1 (wayferry "), "{list}");
     site.order(&["share", "--revoke", "1"]);
@@ -33,12 +28,7 @@ fn a_guest_far_away_types_hears_is_listed_and_is_sent_away() {
 #[ignore = "opens Chromium more often than `make test` has time for"]
 fn a_guest_whose_network_passes_no_udp_types_and_hears_all_the_same() {
     let site = Site::start(false);
-    let mut guest = site.guest();
-    let before = in_front(&mut guest);
-    badge(&mut guest, "WebSocket");
-    type_line(&mut guest, "ls", &before);
-    assert_eq!(site.heard(), "ls\n");
-    site.sound_is_heard(&mut guest);
+    let mut guest = site.guest_who_works("WebSocket");
     site.order(&["share", "--revoke", "1"]);
     state(&mut guest, "revoked");
 }
@@ -107,6 +97,17 @@ impl Site {
         state(&mut guest, "shown");
         // Before the first key, with which sound begins.
         guest.evaluate(LISTEN);
+        guest
+    }
+
+    /// The same, who comes by this carrier, types a line, sees it, and hears the session.
+    fn guest_who_works(&self, carrier: &str) -> Guest {
+        let mut guest = self.guest();
+        let before = in_front(&mut guest);
+        badge(&mut guest, carrier);
+        type_line(&mut guest, "ls", &before);
+        assert_eq!(self.heard(), "ls\n");
+        self.sound_is_heard(&mut guest);
         guest
     }
 

@@ -3,6 +3,7 @@
 //! Invariant: a process ends, and is waited for, with its value.
 
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use crate::error::{Error, SessionError};
@@ -47,11 +48,16 @@ impl Drop for Session {
 
 /// The program beside this one, with these words and a directory of its own.
 pub(super) fn wayferry(dir: &RuntimeDir, words: &[&str]) -> Command {
-    let beside = std::env::current_exe().map(|itself| itself.with_file_name("wayferry"));
-    let mut command = Command::new(beside.unwrap_or_else(|_| "wayferry".into()));
+    let mut command = Command::new(beside());
     command.args(words).env("TMPDIR", dir.path()).env("XDG_RUNTIME_DIR", dir.path());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
+}
+
+/// The program beside this one.
+pub(super) fn beside() -> PathBuf {
+    let beside = std::env::current_exe().map(|itself| itself.with_file_name("wayferry"));
+    beside.unwrap_or_else(|_| "wayferry".into())
 }
 
 /// What a process that is piped says first.

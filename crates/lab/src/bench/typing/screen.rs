@@ -5,15 +5,15 @@
 
 use std::fs;
 use std::os::unix::fs::chown;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use wayferry_stage::{LinkConfig, LinkStats, StageEvent, Stamped, SurfaceId, now};
 
 use super::site::Site;
-use super::{LETTERS, ONE_WAY, Trouble, foot, load};
-use crate::bench::processes::{Process, system};
+use super::{LETTERS, ONE_WAY, RATE, Trouble, foot, load};
+use crate::bench::processes::{Process, beside, system};
 use crate::bench::{Figures, Row, Setting, Target, rig};
 use crate::error::{Error, SessionError};
 use wayferry_host::edge::signals::Signals;
@@ -26,7 +26,7 @@ pub(super) const NAME: &str = "screen";
 pub(super) fn is_possible() -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let count = map.split_whitespace().nth(2).and_then(|count| count.parse::<u32>().ok());
-    count.is_some_and(|count| count > NOBODY)
+    count.is_some_and(|count| count > USER)
 }
 
 /// Measures both, the one beside the other.
@@ -47,7 +47,7 @@ pub(super) fn measure(quick: bool, signals: &Signals) -> Result<Vec<Row>, Error>
 fn rows(window: &Typed, screen: &Typed, (frames, bytes): (u64, u64)) -> Vec<Row> {
     let setting = Setting {
         rtt_ms: (2 * ONE_WAY).as_millis() as u32,
-        rate_mbps: Some(20),
+        rate_mbps: Some((RATE / 1_000_000) as u32),
         loss_percent: 0.0,
         loss_burst: 1.0,
     };
@@ -162,9 +162,9 @@ impl Screen {
         let terminal = foot(COLUMNS, ROWS);
         let config = format!("{CONFIG}exec {terminal} --title={TITLE} sh -c '{ECHO}'\n");
         fs::write(place.0.join("config"), config).map_err(&making)?;
-        chown(&place.0, Some(NOBODY), Some(NOBODY)).map_err(&making)?;
+        chown(&place.0, Some(USER), Some(USER)).map_err(&making)?;
         let mut sway = Command::new("setpriv");
-        sway.args([format!("--reuid={NOBODY}"), format!("--regid={NOBODY}")]);
+        sway.args([format!("--reuid={USER}"), format!("--regid={USER}")]);
         sway.args(["--clear-groups", "sway", "-c"]).arg(place.0.join("config"));
         sway.env("XDG_RUNTIME_DIR", &place.0).env("HOME", &place.0);
         sway.envs([
@@ -186,8 +186,7 @@ impl Screen {
 
     /// What a session runs that shows it.
     fn script(&self) -> String {
-        let beside = std::env::current_exe().map(|itself| itself.with_file_name("wayferry"));
-        let (program, socket) = (beside.unwrap_or_else(|_| "wayferry".into()), self.place.socket());
+        let (program, socket) = (beside(), self.place.socket());
         let [program, socket, place] = [&program, &socket, &self.place.0].map(|path| path.display());
         format!("exec '{program}' screen --of '{socket}' --runtime-dir '{place}'")
     }
@@ -195,7 +194,7 @@ impl Screen {
 
 impl Place {
     fn socket(&self) -> PathBuf {
-        Path::new(&self.0).join("wayland-1")
+        self.0.join("wayland-1")
     }
 }
 
@@ -217,8 +216,8 @@ const ROWS: u32 = 30;
 const CONFIG: &str = "output HEADLESS-1 resolution 800x600\ndefault_border none\nxwayland disable\n\
                       output * bg #336699 solid_color\n";
 
-/// The user and group `nobody`.
-const NOBODY: u32 = 65534;
+/// The user and group that Linux has for programs that own nothing.
+const USER: u32 = 65534;
 
 const KEYS: u32 = 200;
 /// Between two keys at least; an answer takes a round trip and some frames.
