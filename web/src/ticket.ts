@@ -24,8 +24,8 @@ export function readLink(fragment: string): Link {
 
 /**
  * Whether the page is for this ticket: any site can lead a browser here with one of its own. `wayferry share` says what
- * it has made, by digests in lines; another server has no such file, and all tickets are good. No other answer means that: a
- * site on another port of this host could cause one, as by cookies, which are not sent here.
+ * it has made, by digests in lines; another server has no such file, and all tickets are good. No other answer means
+ * that: a site on another port of this host could cause one, as by cookies, which are not sent here.
  *
  * Fails where nothing answers, or something else.
  */
