@@ -4,8 +4,9 @@ mod certificates;
 mod rig;
 
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Waker};
+use std::thread;
 use std::time::Duration;
 
 use certificates::{Authority, Kind, NAME};
@@ -323,6 +324,27 @@ fn regression_a_ticket_of_another_connection_was_taken_for_its_own() {
     let bare = try_connect(address, client_tls(&early.tls), Config::default()).unwrap();
     wait(bare.ticket());
     assert!(!last.has_ticket() && !bare.has_ticket());
+}
+
+/// A server gives two tickets: who heard of the first held a lock that the engine needed for the second, and waited for
+/// one that the engine held.
+#[test]
+fn regression_a_task_that_heard_of_a_ticket_and_the_engine_waited_for_each_other() {
+    let (done, is_done) = mpsc::channel();
+    thread::spawn(move || {
+        let (engine, tls) = (fresh_engine(), ServerTls { early_data: true, ..server_tls() });
+        let listener =
+            Listener::bind(&engine, loopback(), &tls, Config::default(), Admission::default()).unwrap();
+        for _ in 0..300 {
+            let tls = ClientTls { tickets: Some(TicketStore::new(2)), ..client_tls(&tls) };
+            let connecting = connect(&engine, target(listener.local_address()), tls, Config::default());
+            let client = wait(connecting).unwrap();
+            // Again and again, so that one is asked for while the second ticket comes.
+            (0..100).for_each(|_| wait(client.ticket()));
+        }
+        done.send(()).unwrap();
+    });
+    is_done.recv_timeout(LIMIT).expect("neither waits for the other");
 }
 
 #[test]

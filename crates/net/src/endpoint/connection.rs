@@ -122,8 +122,11 @@ impl Connection {
         let (ticket, over) = (self.link.ticket.clone(), self.link.noq.on_closed());
         async move {
             let Some(mut ticket) = ticket else { return };
+            // What `wait_for` returns is a lock, which the engine wants while it holds the connection's; dropping `over`
+            // takes that one.
+            let came = async { drop(ticket.wait_for(|came| *came).await) };
             tokio::select! {
-                _ = ticket.wait_for(|came| *came) => {}
+                () = came => {}
                 _ = over => {}
             }
         }

@@ -65,7 +65,7 @@ pub(crate) fn engine() -> &'static Engine {
 
 /// One of its own: connections of one engine share a socket, and a burst of another test's could cost this one a
 /// datagram. It is kept, as it could not say that a connection is closed after its own end.
-fn fresh_engine() -> Engine {
+pub(crate) fn fresh_engine() -> Engine {
     static KEPT: Mutex<Vec<Engine>> = Mutex::new(Vec::new());
     let engine = Engine::start().unwrap();
     KEPT.lock().unwrap().push(engine.clone());
