@@ -92,7 +92,13 @@ impl Connection {
     ) -> PyResult<Option<T>> {
         guard::check()?;
         let (slot, connection) = (slot(&self.slots), self.connection.inner());
-        match py.detach(|| ask(connection, &mut slot.context())) {
+        let polled = self.turns.ask(py, || ask(connection, &mut slot.context()))?;
+        self.answer(polled)
+    }
+
+    /// What Python is given for `polled`.
+    fn answer<T>(&self, polled: Poll<Result<T, Failure>>) -> PyResult<Option<T>> {
+        match polled {
             Poll::Pending => Ok(None),
             Poll::Ready(Ok(value)) => Ok(Some(value)),
             Poll::Ready(Err(failure)) => {
@@ -153,16 +159,13 @@ impl Connection {
             Some(waiting) => Some(waiting),
             None => Some(owned(contents(data)?)),
         };
-        let (turns, len) = (Arc::clone(&self.turns), waiting.as_ref().map_or(0, Bytes::len));
-        let sent = self.poll(
-            py,
-            |slots| &slots.send_datagram,
-            |connection, context| {
-                turns.hand_over(len, || connection.poll_send_datagram(context, &mut waiting))
-            },
-        )?;
+        guard::check()?;
+        let len = waiting.as_ref().map_or(0, Bytes::len);
+        let (slot, connection) = (&self.slots.send_datagram, self.connection.inner());
+        let send = || connection.poll_send_datagram(&mut slot.context(), &mut waiting);
+        let polled = self.turns.hand_over(py, len, send)?;
         self.waiting = waiting;
-        Ok(sent.is_some())
+        Ok(self.answer(polled)?.is_some())
     }
 
     fn cancel_send_datagram(&mut self, py: Python<'_>) -> PyResult<()> {
@@ -171,10 +174,10 @@ impl Connection {
     }
 
     fn send_datagram_nowait(&mut self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<bool> {
+        guard::check()?;
         let data = owned(contents(data)?);
-        let turns = Arc::clone(&self.turns);
-        self.known(py, |connection| turns.hand_over(data.len(), || connection.try_send_datagram(data)))?
-            .map_err(exception)
+        let connection = self.connection.inner();
+        self.turns.hand_over(py, data.len(), || connection.try_send_datagram(data))?.map_err(exception)
     }
 
     /// Why it ended, as a value: a new exception each time.

@@ -25,8 +25,12 @@ pub(crate) struct Turns {
     sent: AtomicU64,
     /// Holds back the small things of a turn.
     cork: Cork,
-    /// Bytes that QUIC was handed in this turn.
+    /// Bytes that QUIC was handed since the cork was last let go.
     handed: AtomicUsize,
+    /// Whether this turn's things are held back.
+    holds: AtomicBool,
+    /// Has the loop end this turn soon; what it calls does not keep the reactor.
+    end_soon: Py<PyAny>,
     closed: AtomicBool,
     /// Of tokens that are not as important as others, 0. Locked with the interpreter attached only.
     priorities: Mutex<HashMap<u64, i32>>,
@@ -43,22 +47,76 @@ impl Turns {
         self.turn.load(Ordering::Relaxed)
     }
 
-    /// Runs `send`, which hands `bytes` to QUIC. When that is little, and the first of this turn, it leaves on this
-    /// thread, before the engine's would have woken up; all else is collected there meanwhile.
-    pub(crate) fn hand_over<T>(&self, bytes: usize, send: impl FnOnce() -> T) -> T {
+    /// Runs `send`, with the interpreter released, which hands `bytes` to QUIC. When that is little, and the first of
+    /// this turn, it leaves on this thread, before the engine's would have woken up; all else of the turn is held back
+    /// until its end, or until it is much.
+    pub(crate) fn hand_over<T: Send>(
+        &self,
+        py: Python<'_>,
+        bytes: usize,
+        send: impl FnOnce() -> T + Send,
+    ) -> PyResult<T> {
         let turn = self.turn() + 1;
         let first = self.sent.swap(turn, Ordering::Relaxed) != turn;
-        let output = if first && bytes <= PROMPT_MAX { endpoint::promptly(send) } else { send() };
-        let before = self.handed.fetch_add(bytes, Ordering::Relaxed);
-        if before <= CORK_MAX && before + bytes > CORK_MAX {
-            self.cork.release(false);
+        if !first && !self.holds.load(Ordering::Relaxed) {
+            self.hold();
+            self.end_soon(py)?;
         }
-        output
+        Ok(py.detach(|| {
+            if first && bytes <= PROMPT_MAX {
+                let output = endpoint::promptly(send);
+                self.let_go(true);
+                return output;
+            }
+            let output = send();
+            if self.handed.fetch_add(bytes, Ordering::Relaxed) + bytes > CORK_MAX {
+                self.let_go(false);
+            }
+            output
+        }))
     }
 
-    /// Lets go what waits for the end of the turn, on this thread if it is little.
+    /// Runs `ask`, with the interpreter released, which may give QUIC something to do that is in no hurry, as who reads
+    /// permits more: it is held back until the end of the turn.
+    pub(crate) fn ask<T: Send>(&self, py: Python<'_>, ask: impl FnOnce() -> T + Send) -> PyResult<T> {
+        if self.holds.load(Ordering::Relaxed) {
+            return Ok(py.detach(ask));
+        }
+        let (output, holds) = py.detach(|| {
+            self.cork.hold();
+            (ask(), self.cork.keeps_holding())
+        });
+        if holds {
+            self.holds.store(true, Ordering::Relaxed);
+            self.end_soon(py)?;
+        }
+        Ok(output)
+    }
+
+    /// Has the loop end this turn soon.
+    fn end_soon(&self, py: Python<'_>) -> PyResult<()> {
+        self.end_soon.call0(py).map(drop).inspect_err(|_| self.end())
+    }
+
+    /// Holds back what this turn hands to QUIC, until [`Turns::end`].
+    fn hold(&self) {
+        self.holds.store(true, Ordering::Relaxed);
+        self.cork.hold();
+    }
+
+    /// Lets go what waits, and holds back what comes if it did before. `here`: on this thread.
+    fn let_go(&self, here: bool) {
+        self.handed.store(0, Ordering::Relaxed);
+        self.cork.release(here);
+        if self.holds.load(Ordering::Relaxed) {
+            self.cork.hold();
+        }
+    }
+
+    /// Lets go what waits for the end of the turn, on this thread.
     pub(crate) fn end(&self) {
-        self.cork.release(self.handed.load(Ordering::Relaxed) <= CORK_MAX);
+        self.holds.store(false, Ordering::Relaxed);
+        self.let_go(true);
     }
 
     /// Has `slot` drained before those with a lower priority that became ready with it, so that it gets the room that
@@ -125,7 +183,7 @@ impl Reactor {
 #[pymethods]
 impl Reactor {
     #[new]
-    fn new() -> PyResult<Self> {
+    fn new(end_soon: Py<PyAny>) -> PyResult<Self> {
         guard::check()?;
         guard::mark_used();
         Ok(Self(Arc::new(Turns {
@@ -136,6 +194,8 @@ impl Reactor {
             sent: AtomicU64::new(0),
             cork: Cork::default(),
             handed: AtomicUsize::new(0),
+            holds: AtomicBool::new(false),
+            end_soon,
             closed: AtomicBool::new(false),
             priorities: Mutex::default(),
         })))
@@ -149,12 +209,11 @@ impl Reactor {
     fn drain(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
         guard::check()?;
         self.0.turn.fetch_add(1, Ordering::Relaxed);
-        self.0.handed.store(0, Ordering::Relaxed);
         let mut tokens = Vec::new();
         py.detach(|| {
             self.0.ready.drain(&mut tokens);
             if tokens.len() > 1 {
-                self.0.cork.hold();
+                self.0.hold();
             }
         });
         let priorities = self.0.priorities();
@@ -166,8 +225,7 @@ impl Reactor {
 
     fn hold(&self, py: Python<'_>) -> PyResult<()> {
         guard::check()?;
-        self.0.handed.store(0, Ordering::Relaxed);
-        py.detach(|| self.0.cork.hold());
+        py.detach(|| self.0.hold());
         Ok(())
     }
 

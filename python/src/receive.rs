@@ -1,5 +1,6 @@
 //! A stream to receive on.
 
+use std::sync::Arc;
 use std::task::Poll;
 use std::vec::Drain;
 
@@ -18,6 +19,7 @@ use crate::value::{Code, Kind, Limit, argument};
 #[pyclass(module = "wayferry.quic._native")]
 pub(crate) struct ReceiveStream {
     stream: Kept<endpoint::ReceiveStream>,
+    turns: Arc<Turns>,
     slot: Slot,
     kind: Kind,
     #[pyo3(get)]
@@ -29,16 +31,17 @@ pub(crate) struct ReceiveStream {
 }
 
 impl ReceiveStream {
-    pub(crate) fn new(turns: &Turns, stream: endpoint::ReceiveStream, kind: Kind) -> Self {
+    pub(crate) fn new(turns: &Arc<Turns>, stream: endpoint::ReceiveStream, kind: Kind) -> Self {
         let (id, is_early) = (stream.id(), stream.is_early());
-        Self { stream: Kept::new(stream), slot: turns.slot(), kind, id, is_early, pieces: Vec::new() }
+        let (slot, turns) = (turns.slot(), Arc::clone(turns));
+        Self { stream: Kept::new(stream), turns, slot, kind, id, is_early, pieces: Vec::new() }
     }
 
     /// What has come: nothing while nothing has, no pieces at the end.
     pub(crate) fn take(&mut self, py: Python<'_>, limit: usize) -> PyResult<Option<Drain<'_, Bytes>>> {
         guard::check()?;
         let (slot, stream, pieces) = (&self.slot, self.stream.inner(), &mut self.pieces);
-        match py.detach(|| stream.poll_read(&mut slot.context(), pieces, limit)) {
+        match self.turns.ask(py, || stream.poll_read(&mut slot.context(), pieces, limit))? {
             Poll::Pending => Ok(None),
             Poll::Ready(Err(failure)) => Err(exception(failure)),
             Poll::Ready(Ok(_)) => Ok(Some(self.pieces.drain(..))),
@@ -71,7 +74,7 @@ impl ReceiveStream {
         guard::check()?;
         let limit: Limit = argument("n", limit)?;
         let (slot, stream, pieces) = (&self.slot, self.stream.inner(), &mut self.pieces);
-        match py.detach(|| stream.poll_read(&mut slot.context(), pieces, limit.0)) {
+        match self.turns.ask(py, || stream.poll_read(&mut slot.context(), pieces, limit.0))? {
             Poll::Pending => Ok(None),
             Poll::Ready(Err(failure)) => Err(exception(failure)),
             Poll::Ready(Ok(_)) => {
@@ -85,7 +88,7 @@ impl ReceiveStream {
     fn unordered<'py>(&mut self, py: Python<'py>, limit: Limit) -> PyResult<Option<Bound<'py, PyTuple>>> {
         guard::check()?;
         let (slot, stream) = (&self.slot, self.stream.inner());
-        match py.detach(|| stream.poll_read_unordered(&mut slot.context(), limit.0)) {
+        match self.turns.ask(py, || stream.poll_read_unordered(&mut slot.context(), limit.0))? {
             Poll::Pending => Ok(None),
             Poll::Ready(Err(failure)) => Err(exception(failure)),
             Poll::Ready(Ok(None)) => Ok(Some(PyTuple::empty(py))),

@@ -123,7 +123,7 @@ impl SendStream {
             }
             Ok(())
         };
-        let pushed = py.detach(|| self.turns.hand_over(len, push));
+        let pushed = self.turns.hand_over(py, len, push)?;
         pushed.map_err(|failure| self.fail(failure))
     }
 

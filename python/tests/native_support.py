@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from wayferry.quic import _native
@@ -75,7 +76,9 @@ class Turns:
     """One reactor and the pollers on it."""
 
     def __init__(self) -> None:
-        self.reactor = _native.Reactor()
+        self.asked: list[None] = []
+        """Not empty: the turn has to be ended."""
+        self.reactor = _native.Reactor(partial(self.asked.append, None))
 
     def until(self, poll: Callable[[], T | None]) -> T:
         """What `poll` gives, once it gives something. AssertionError after `LIMIT` seconds."""
@@ -93,6 +96,7 @@ class Turns:
         end = time.monotonic() + LIMIT
         while not poll():
             assert time.monotonic() < end, "it did not become true in time"
+            self.end()
             self.reactor.wait(0.001)
 
     def ready(self, *tokens: int) -> None:
@@ -104,20 +108,31 @@ class Turns:
 
     def wait(self, end: float) -> list[int]:
         """The next tokens."""
+        self.end()
         readable, _, _ = select.select([self.reactor], [], [], max(0.0, end - time.monotonic()))
         assert readable, "nothing became ready in time"
         return self.reactor.drain()
+
+    def end(self) -> None:
+        """Ends the turn, if that was asked for."""
+        if self.asked:
+            self.asked.clear()
+            self.reactor.end_turn()
 
     def pair(
         self, client: _native.Config | None = None, server: _native.Config | None = None
     ) -> tuple[_native.Connection, _native.Connection, _native.Listener]:
         """Two ends of a connection, the client's first, and the listener."""
-        listener = _native.listen(self.reactor, (HOST, 0), server_tls(), server or config(), "auto")
+        listener = self.listen(server)
         connecting = self.connect(listener.local_addr, client)
         ours = self.until(connecting.poll)
         theirs = self.until(listener.poll_accept)
         assert isinstance(theirs, _native.Connection)
         return ours, theirs, listener
+
+    def listen(self, settings: _native.Config | None = None) -> _native.Listener:
+        """A listener on a free port."""
+        return _native.listen(self.reactor, (HOST, 0), server_tls(), settings or config(), "auto")
 
     def connect(
         self,

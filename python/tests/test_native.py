@@ -248,6 +248,40 @@ def test_what_a_turn_holds_back_leaves_at_its_end(turns: Turns) -> None:
         assert turns.until(partial(rx.read, 100)) == b"small"
 
 
+def test_what_follows_in_a_turn_is_held_back_and_the_end_asked_for(turns: Turns) -> None:
+    ours, theirs, _listener = turns.pair()
+    asked = turns.asked
+    turns.end()
+    assert not asked
+    for number in range(100):
+        assert ours.send_datagram(number.to_bytes(8, "big"))
+    # Once, however many follow.
+    assert len(asked) == 1
+    sent = ours.stats()["sent_packets"]
+    turns.end()
+    got: list[bytes] = []
+    while len(got) < 100:
+        got += turns.until(partial(theirs.datagrams, 100))
+    assert got == [number.to_bytes(8, "big") for number in range(100)]
+    # The first, and the others in one.
+    assert ours.stats()["sent_packets"] - sent <= 4
+
+
+def test_who_accepts_holds_back_what_that_permits(turns: Turns) -> None:
+    ours, theirs, _listener = turns.pair()
+    tx = turns.until(ours.open_uni)
+    tx.write(b"x")
+    tx.finish()
+    rx = turns.until(theirs.accept_uni)
+    assert turns.asked
+    turns.end()
+    assert turns.until(partial(rx.read, 10)) == b"x"
+    turns.end()
+    # Nothing is to be done about a read that found nothing.
+    assert rx.read(10) == b""
+    assert not turns.asked
+
+
 def test_much_is_not_held_back(turns: Turns) -> None:
     """The turn does not end; the stream's first 16 KiB let all go."""
     ours, theirs, _listener = turns.pair()
@@ -264,17 +298,21 @@ def test_much_is_not_held_back(turns: Turns) -> None:
 
 @pytest.mark.parametrize("way", ["close", "drop"])
 def test_a_reactor_that_ends_lets_go_what_it_holds_back(turns: Turns, way: str) -> None:
-    ours, theirs, _listener = turns.pair()
-    tx = turns.until(ours.open_uni)
-    other = _native.Reactor()
-    other.hold()
+    other = Turns()
+    listener = turns.listen()
+    connecting = other.connect(listener.local_addr)
+    ours = other.until(connecting.poll)
+    tx = other.until(ours.open_uni)
+    other.reactor.hold()
     tx.write(b"one")
     tx.flush()
     tx.write(b"two")
     tx.flush()
     if way == "close":
-        other.close()
-    del other
+        other.reactor.close()
+    del connecting, other
+    theirs = turns.until(listener.poll_accept)
+    assert isinstance(theirs, _native.Connection)
     rx = turns.until(theirs.accept_uni)
     got = b""
     while got != b"onetwo":
@@ -758,7 +796,7 @@ def test_a_forked_child_is_refused() -> None:
             calls = [
                 lambda: len(tickets), turns.reactor.fileno, turns.reactor.drain,
                 ours.open_uni, ours.stats, ours.closed, ours.ping,
-                listener.poll_accept, listener.stats, waiting.poll, tx.flush, _native.Reactor,
+                listener.poll_accept, listener.stats, waiting.poll, tx.flush, lambda: _native.Reactor(bool),
                 lambda: tx.write(b"x"), lambda: rx.read(1), tx.room, lambda: ours.close(0, b""),
                 lambda: turns.connect(("127.0.0.1", 9)),
             ]

@@ -64,6 +64,33 @@ def test_busy_tasks_share(pair: Pair) -> None:
     run(main())
 
 
+def test_tasks_that_do_little_each_do_it_in_one_step(pair: Pair) -> None:
+    """Together they spend many budgets, and none of them by itself."""
+
+    async def main() -> None:
+        async with pair() as (client, _server):
+            stream = await client.open_uni()
+            turns = 0
+
+            async def tick() -> None:
+                nonlocal turns
+                while True:
+                    await asyncio.sleep(0)
+                    turns += 1
+
+            async def work() -> None:
+                await stream.write(b"x")
+                await stream.write(b"y")
+
+            ticking = asyncio.create_task(tick())
+            await asyncio.sleep(0)
+            await asyncio.gather(*(work() for _ in range(10 * BUDGET)))
+            assert turns <= 3
+            ticking.cancel()
+
+    run(main())
+
+
 def test_data_that_was_written_in_one_turn_is_flushed(pair: Pair) -> None:
     async def main() -> None:
         async with pair() as (client, server):

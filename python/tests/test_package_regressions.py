@@ -314,7 +314,7 @@ def test_a_stream_that_failed_to_be_flushed_kept_its_turn_open() -> None:
     async def end_turn() -> list[str]:
         ended: list[str] = []
         reactor = Reactor(asyncio.get_running_loop())
-        reactor.native = cast("Any", SimpleNamespace(end_turn=lambda: ended.append("ended")))
+        reactor.native = cast("Any", SimpleNamespace(hold=bool, end_turn=lambda: ended.append("ended")))
         reactor.dirty.append(cast("Any", SimpleNamespace(_flush=fail)))
         with pytest.raises(RuntimeError, match="another thread"):
             reactor._end_turn()

@@ -4,6 +4,7 @@
 # *token* appears in `Reactor.drain()` when it is worth another call. A token may also appear for nothing.
 # Objects belong to the thread of one event loop. Not a public interface: it changes without notice.
 
+from collections.abc import Callable
 from typing import Any, Literal, Self, TypeAlias, final
 
 from typing_extensions import Buffer
@@ -45,12 +46,14 @@ def fingerprint(cert: _Pem) -> str: ...  # SHA-256 of the first certificate, 64 
 
 @final
 class Reactor:
-    def __new__(cls) -> Self: ...
+    # end_soon is called, in the midst of a call, when the loop has to call end_turn() at the end of the turn.
+    def __new__(cls, end_soon: Callable[[], None]) -> Self: ...
     def fileno(self) -> int: ...  # readable while drain() would give something
-    # Begins a turn. If it gives several, small things that are given to connections from now on wait for
-    # end_turn(), with which each connection is driven once; what is much goes at once.
+    # Begins a turn. Of small things that are given to connections the first leaves at once, and the others
+    # wait for end_turn(), with which each connection is driven once. If it gives several tokens all wait, and
+    # end_soon is not called. What is much goes earlier.
     def drain(self) -> list[int]: ...
-    def hold(self) -> None: ...  # the same in the midst of a turn
+    def hold(self) -> None: ...  # as drain() does with several
     def end_turn(self) -> None: ...
     # Blocks. True: there is something to drain. False: the time is over, or it was closed.
     def wait(self, timeout: float | None) -> bool: ...

@@ -16,7 +16,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
-from weakref import WeakValueDictionary
+from weakref import WeakMethod, WeakValueDictionary
 
 from wayferry.quic import _native
 from wayferry.quic._thread import DrainThread
@@ -59,6 +59,7 @@ class Reactor:
 
     __slots__ = (
         "__weakref__",
+        "_busy",
         "_ending",
         "_registered",
         "_thread",
@@ -74,7 +75,7 @@ class Reactor:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.native = _native.Reactor()
+        self.native = _native.Reactor(_weakly(self._end_turn_soon))
         self.waiters: dict[int, Waiter | Call] = {}
         """One operation's wait for its token; removed when it fires or is cancelled."""
         self.watchers: dict[int, Callable[[], None]] = {}
@@ -84,6 +85,8 @@ class Reactor:
         self.held: dict[object, object] = {}
         """What is waited on without a token, by the wait; see `holding`."""
         self.budget = BUDGET
+        self._busy = 0
+        """The task that saw the last budget end, by its `id`."""
         self._ending = False
         self._users = 0
         self._registered = False
@@ -165,12 +168,15 @@ class Reactor:
                 raise
 
     async def breathe(self) -> None:
-        """Lets everything else that is ready run once. Called before an operation polls, never after."""
+        """Lets everything else that is ready run once, if this task alone has spent the budget; where many
+        did together, each ends its step soon. Called before an operation polls, never after."""
+        self.budget = BUDGET
+        task = id(asyncio.current_task(self.loop))
+        if task != self._busy:
+            self._busy = task
+            return
         await asyncio.sleep(0)
         self.budget = BUDGET
-        # A task that is as busy as that goes on with small things, as a rule.
-        self.native.hold()
-        self._end_turn_soon()
 
     def owe(self, stream: SendStream) -> None:
         """Has `stream` flushed at the end of this turn."""
@@ -217,7 +223,9 @@ class Reactor:
     def _end_turn(self) -> None:
         self._ending = False
         try:
-            self.flush()
+            if self.dirty:
+                self.native.hold()
+                self.flush()
         finally:
             self.native.end_turn()
 
@@ -246,6 +254,18 @@ class Reactor:
         if self._thread is None and not self.loop.is_closed():
             self._registered = False
             self.loop.remove_reader(self.native.fileno())
+
+
+def _weakly(call: Callable[[], None]) -> Callable[[], None]:
+    """`call`, a method, which this does not keep its object for."""
+    method = WeakMethod(call)
+
+    def calls() -> None:
+        bound = method()
+        if bound is not None:
+            bound()
+
+    return calls
 
 
 def _mark_forked() -> None:

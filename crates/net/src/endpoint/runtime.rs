@@ -52,6 +52,13 @@ impl Cork {
         before.iter().filter(|before| !Arc::ptr_eq(before, &self.0)).for_each(|before| before.release(false));
     }
 
+    /// Whether something waits. If nothing does, nothing is held back from now on.
+    pub fn keeps_holding(&self) -> bool {
+        let mut held = self.0.tasks();
+        held.take_if(|batch| batch.tasks.is_empty());
+        held.is_some()
+    }
+
     /// Has all that waits driven: the first connection on this thread if `here`, as in [`promptly`], the others, or
     /// all, by the engine's. From now on nothing waits.
     pub fn release(&self, here: bool) {
@@ -364,6 +371,22 @@ mod tests {
         assert_eq!(engine.woken(), 0);
         other.hold();
         assert_eq!(engine.woken(), 1);
+    }
+
+    #[test]
+    fn a_cork_in_which_nothing_waits_can_be_left() {
+        let (_runtime, engine, waker) = task();
+        let cork = Cork::default();
+        cork.hold();
+        assert!(!cork.keeps_holding());
+        waker.wake_by_ref();
+        assert_eq!(engine.woken(), 1);
+        cork.hold();
+        waker.wake_by_ref();
+        assert!(cork.keeps_holding());
+        assert_eq!(engine.woken(), 1);
+        cork.release(false);
+        assert_eq!(engine.woken(), 2);
     }
 
     #[test]
