@@ -182,6 +182,53 @@ def test_readers_are_served_in_their_order(pair: Pair) -> None:
     run(main())
 
 
+def test_the_turn_goes_past_those_who_left(pair: Pair) -> None:
+    async def main() -> None:
+        async with pair() as (client, server):
+            here, there = await streams_of(client, server)
+
+            async def first() -> bytes:
+                data = await here.read(1)
+                # It has the turn by now, and does not know yet.
+                readers[2].cancel()
+                return data
+
+            readers = [asyncio.create_task(first())]
+            readers += [asyncio.create_task(here.read(1)) for _ in range(4)]
+            await asyncio.sleep(0)
+            readers[1].cancel()
+            await there.write(b"ab")
+            assert await readers[0] == b"a"
+            assert await readers[3] == b"b"
+            assert readers[2].cancelled()
+            readers[4].cancel()
+            await asyncio.wait(readers)
+            assert not here.receive._line.callers
+            assert not here.receive._line._behind
+            await there.write(b"c")
+            assert await here.read(1) == b"c"
+
+    run(main())
+
+
+def test_waits_that_are_given_up_behind_another_leave_nothing(pair: Pair) -> None:
+    async def main() -> None:
+        async with pair() as (client, server):
+            here, _there = await streams_of(client, server)
+            first = asyncio.create_task(here.read())
+            await asyncio.sleep(0)
+            for _ in range(100):
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(here.read(), 0.0001)
+            assert not here.receive._line._behind
+            assert here.receive._line.callers == 1
+            first.cancel()
+            await asyncio.wait([first])
+            assert not here.receive._line.callers
+
+    run(main())
+
+
 def test_writers_are_served_in_their_order(pair: Pair) -> None:
     async def main() -> None:
         async with pair() as (client, server):

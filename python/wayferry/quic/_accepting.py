@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Coroutine, Generator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from wayferry.quic.errors import ConnectionClosed, QuicError
@@ -18,11 +19,12 @@ from wayferry.quic.receive import ReceiveStream
 from wayferry.quic.streams import BiStream
 
 if TYPE_CHECKING:
+    from wayferry.quic._waiting import Line
     from wayferry.quic.connection import Connection
 
 T = TypeVar("T")
 
-__all__ = ["Arrivals", "Datagrams", "Streams"]
+__all__ = ["Arrivals", "Datagrams", "Opened", "Streams"]
 
 
 class Arrivals(Generic[T]):
@@ -52,6 +54,31 @@ class Arrivals(Generic[T]):
             if clean(error):
                 raise StopAsyncIteration from None
             raise
+
+
+class Opened(Arrivals[T]):
+    """The streams of one kind. One that has come is given without a coroutine in between."""
+
+    __slots__ = ("_line", "_poll")
+
+    def __init__(self, line: Line, poll: Callable[[], T | None]) -> None:
+        super().__init__(partial(line.run, poll))
+        self._line = line
+        self._poll = poll
+
+    async def __anext__(self) -> T:
+        line = self._line
+        reactor = line.reactor
+        if not line.callers and reactor.budget > 0:
+            reactor.budget -= 1
+            try:
+                stream = self._poll()
+                return await line.queue(self._poll, pending=True) if stream is None else stream
+            except ConnectionClosed as error:
+                if clean(error):
+                    raise StopAsyncIteration from None
+                raise
+        return await super().__anext__()
 
 
 class Datagrams(Arrivals[bytes]):

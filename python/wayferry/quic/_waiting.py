@@ -7,6 +7,8 @@ gets its own answer and none is forgotten. It costs nothing while no caller has 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,13 +25,14 @@ class Line:
     nothing enters in the same turn and says so (`pending`).
     """
 
-    __slots__ = ("_lock", "callers", "reactor", "token")
+    __slots__ = ("_behind", "callers", "reactor", "token")
 
     def __init__(self, reactor: Reactor, token: int) -> None:
         self.reactor = reactor
         self.token = token
         self.callers = 0
-        self._lock: asyncio.Lock | None = None
+        self._behind: deque[asyncio.Future[None]] | None = None
+        """Who waits for the turn, without the one who has it."""
 
     async def run(self, poll: Callable[[], T | None]) -> T:
         """What `poll` gives, once it is this caller's turn and there is something."""
@@ -47,7 +50,10 @@ class Line:
 
     async def queue(self, poll: Callable[[], T | None], *, pending: bool) -> T:
         """`run` without the short way. `pending`: `poll` was just asked, and had nothing."""
-        await self.enter()
+        if self.callers:
+            await self.enter()
+        else:
+            self.callers = 1
         try:
             return await self.reactor.until(self.token, poll, pending=pending)
         finally:
@@ -55,21 +61,32 @@ class Line:
 
     async def enter(self) -> None:
         """Waits for the turn. Cancel-safe: who is cancelled has left the queue."""
-        lock = self._lock
-        if lock is None:
-            lock = self._lock = asyncio.Lock()
         self.callers += 1
+        if self.callers == 1:
+            return
+        if self._behind is None:
+            self._behind = deque()
+        turn = self.reactor.loop.create_future()
+        self._behind.append(turn)
         try:
-            await lock.acquire()
+            await turn
         except BaseException:
-            self.callers -= 1
+            if turn.done() and not turn.cancelled():  # it was given in the same moment
+                self.leave()
+            else:
+                self.callers -= 1
+                with contextlib.suppress(ValueError):  # who left in the same moment has passed it over
+                    self._behind.remove(turn)
             raise
 
     def leave(self) -> None:
         """Gives the turn to the next caller."""
         self.callers -= 1
-        if self._lock is not None:
-            self._lock.release()
+        while self._behind:
+            turn = self._behind.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
 
     def wake(self) -> None:
         """Lets the one who waits poll again."""

@@ -11,7 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Protocol, cast
 
 from wayferry.quic import _reactor
-from wayferry.quic._accepting import Arrivals, Datagrams, Streams
+from wayferry.quic._accepting import Arrivals, Datagrams, Opened, Streams
 from wayferry.quic._waiting import Line
 from wayferry.quic.errors import ConnectionClosed, QuicError, TlsError
 from wayferry.quic.receive import ReceiveStream
@@ -128,14 +128,14 @@ class Connection:
 
         Cancel-safe: a cancelled wait has taken no stream.
         """
-        return Arrivals(self._take_uni)
+        return Opened(self._accept_uni, self._poll_uni)
 
     def accept_bi(self) -> Arrivals[BiStream]:
         """The bidirectional streams that the peer opens, as `accept_uni`.
 
         Cancel-safe: a cancelled wait has taken no stream.
         """
-        return Arrivals(self._take_bi)
+        return Opened(self._accept_bi, self._poll_bi)
 
     def streams(self) -> Arrivals[ReceiveStream | BiStream]:
         """The streams of both kinds, in turn when both wait; otherwise as `accept_uni`. Who calls
@@ -370,12 +370,6 @@ class Connection:
                 return None
             arrived.extend(batch)
         return arrived.popleft()
-
-    async def _take_uni(self) -> ReceiveStream:
-        return await self._accept_uni.run(self._poll_uni)
-
-    async def _take_bi(self) -> BiStream:
-        return await self._accept_bi.run(self._poll_bi)
 
     def _both(self, natives: tuple[_native.SendStream, _native.ReceiveStream]) -> BiStream:
         return BiStream(SendStream(natives[0], self), ReceiveStream(natives[1], self))

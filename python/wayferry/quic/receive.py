@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -32,13 +31,14 @@ class ReceiveStream:
     when the stream was made of early data that the server did not take, and `ValueError` after `stop()`.
     """
 
-    __slots__ = ("_connection", "_held", "_line", "_native", "_read")
+    __slots__ = ("_connection", "_held", "_native", "_reactor", "_waits")
 
     def __init__(self, native: _native.ReceiveStream, connection: Connection) -> None:
         self._connection = connection
         self._native = native
-        self._read: Callable[[int], bytes | None] = native.read
-        self._line = Line(connection._reactor, native.t_read)
+        self._reactor = connection._reactor
+        self._waits: Line | None = None
+        """There once a read has waited."""
         self._held: bytearray | None = None
         """What `read_exactly` or `read_to_end` collected and has not given."""
 
@@ -64,18 +64,17 @@ class ReceiveStream:
 
         Cancel-safe: a cancelled read has taken nothing.
         """
-        line = self._line
-        reactor = line.reactor
+        reactor, waits = self._reactor, self._waits
         reactor.budget -= 1
         if reactor.budget < 0:
             await reactor.breathe()
         pending = False
-        if not line.callers and not self._held:
-            data = self._read(n)
+        if not self._held and (waits is None or not waits.callers):
+            data = self._native.read(n)
             if data is not None:
                 return data
             pending = True
-        return await line.queue(partial(self._take, n), pending=pending)
+        return await self._line.queue(partial(self._take, n), pending=pending)
 
     async def read_exactly(self, n: int) -> bytes:
         """The next `n` bytes, no fewer. They are in memory twice for a moment.
@@ -148,37 +147,54 @@ class ReceiveStream:
         """
         self._native.stop(code)
         self._held = None
-        self._line.wake()
+        self._reactor.wake(self._native.t_read)
 
     def __aiter__(self) -> ReceiveStream:
         return self
 
     async def __anext__(self) -> bytes:
-        data = await self.read()
+        # `read` once more: a coroutine inside a coroutine would cost a third more for each piece.
+        reactor, waits = self._reactor, self._waits
+        reactor.budget -= 1
+        if reactor.budget < 0:
+            await reactor.breathe()
+        data = None
+        pending = not self._held and (waits is None or not waits.callers)
+        if pending:
+            data = self._native.read(CHUNK)
+        if data is None:
+            data = await self._line.queue(partial(self._take, CHUNK), pending=pending)
         if not data:
             raise StopAsyncIteration
         return data
+
+    @property
+    def _line(self) -> Line:
+        line = self._waits
+        if line is None:
+            line = self._waits = Line(self._reactor, self._native.t_read)
+        return line
 
     def _take(self, n: int) -> bytes | None:
         """One poll of `read`."""
         held = self._held
         if not held:
-            return self._read(n)
+            return self._native.read(n)
         if n < 1:
             raise ValueError("read takes 1 byte or more")
         return self._cut(min(n, len(held)))
 
     async def _next(self, n: int) -> bytes:
         """The next piece for the one whose turn it is."""
-        reactor = self._line.reactor
+        reactor = self._reactor
         reactor.budget -= 1
         if reactor.budget < 0:
             await reactor.breathe()
-        return await reactor.until(self._line.token, partial(self._read, n))
+        return await reactor.until(self._line.token, partial(self._native.read, n))
 
     async def _breathe(self) -> None:
         """Counts an operation that what was collected is enough for; the others count in `_next`."""
-        reactor = self._line.reactor
+        reactor = self._reactor
         reactor.budget -= 1
         if reactor.budget < 0:
             await reactor.breathe()

@@ -30,15 +30,14 @@ class SendStream:
     `ValueError` after `finish()` or `reset()`.
     """
 
-    __slots__ = ("_connection", "_line", "_native", "_reactor", "_stopping", "_write")
+    __slots__ = ("_connection", "_native", "_reactor", "_stopping", "_waits")
 
     def __init__(self, native: _native.SendStream, connection: Connection) -> None:
-        reactor = connection._reactor
         self._connection = connection
         self._native = native
-        self._reactor = reactor
-        self._write: Callable[[Buffer], int] = native.write
-        self._line = Line(reactor, native.t_write)
+        self._reactor = connection._reactor
+        self._waits: Line | None = None
+        """There once a write has waited."""
         self._stopping: Line | None = None
 
     def __repr__(self) -> str:
@@ -62,26 +61,25 @@ class SendStream:
 
         Cancel-safe: a cancelled write has sent nothing.
         """
-        reactor = self._reactor
+        reactor, waits = self._reactor, self._waits
         reactor.budget -= 1
         if reactor.budget < 0:
             await reactor.breathe()
-        line = self._line
         pending = False
-        if not line.callers:
-            taken = self._write(data)
+        if waits is None or not waits.callers:
+            taken = self._native.write(data)
             if taken == 1:
                 return
             if taken == 2:
                 reactor.owe(self)
                 return
             pending = True
-        await line.queue(partial(self._take, self._write, data), pending=pending)
+        await self._line.queue(partial(self._take, self._native.write, data), pending=pending)
 
     def write_nowait(self, data: Buffer) -> int:
         """Sends as much of the start of `data` as there is room for now. The number of bytes that were
         taken."""
-        if self._line.callers:
+        if self._waits is not None and self._waits.callers:
             return 0
         taken = self._native.write_nowait(data)
         if self._native.buffered:
@@ -94,8 +92,9 @@ class SendStream:
 
         Cancel-safe: a cancelled finish has done nothing.
         """
-        if self._line.callers:
-            await self._line.queue(self._finish, pending=False)
+        waits = self._waits
+        if waits is not None and waits.callers:
+            await waits.queue(self._finish, pending=False)
         else:
             self._finish()
 
@@ -131,9 +130,10 @@ class SendStream:
             code: the application's error code, 0 to 2⁶² − 1 (WebTransport: to 2³² − 1), else ValueError.
         """
         self._native.reset(code)
-        self._reactor.watchers.pop(self._line.token, None)
+        token = self._native.t_write
+        self._reactor.watchers.pop(token, None)
         self._connection._flushed(self)
-        self._line.wake()
+        self._reactor.wake(token)
         if self._stopping is not None:
             self._stopping.wake()
 
@@ -161,6 +161,13 @@ class SendStream:
         if line.callers or not self._take(write, data):
             await line.queue(partial(self._take, write, data), pending=not line.callers)
 
+    @property
+    def _line(self) -> Line:
+        line = self._waits
+        if line is None:
+            line = self._waits = Line(self._reactor, self._native.t_write)
+        return line
+
     def _take(self, write: Callable[[Buffer], int], data: Buffer) -> bool | None:
         taken = write(data)
         if taken == 2:
@@ -182,5 +189,5 @@ class SendStream:
         if over:
             self._connection._flushed(self)
         else:
-            self._reactor.watchers[self._line.token] = self._flush
+            self._reactor.watchers[self._native.t_write] = self._flush
             self._connection._unflushed.add(self)

@@ -30,6 +30,8 @@ pub struct ReceiveStream {
     /// Read, but not given out; in reverse.
     kept: Vec<Bytes>,
     reset: Option<u64>,
+    /// Whether the end was told.
+    ended: bool,
 }
 
 #[derive(Debug)]
@@ -64,6 +66,7 @@ impl ReceiveStream {
             given: 0,
             kept: Vec::new(),
             reset: None,
+            ended: false,
         }
     }
 
@@ -122,6 +125,10 @@ impl ReceiveStream {
 
     /// Wants no more, and tells the peer with `code`. Does nothing at the end of the stream.
     pub fn stop(&mut self, code: u64) {
+        if self.ended {
+            self.stream = Stream::Stopped;
+            return;
+        }
         let code = self.link.code_out(code);
         // It may be over by now.
         let _ = match &mut self.stream {
@@ -211,7 +218,10 @@ impl ReceiveStream {
         };
         let polled = pin!(stream.read_many_chunks(batch)).poll(cx);
         match ready!(polled) {
-            Ok(count) => Poll::Ready(Ok(count.unwrap_or(0))),
+            Ok(count) => {
+                self.ended = count.is_none();
+                Poll::Ready(Ok(count.unwrap_or(0)))
+            }
             Err(error) => Poll::Ready(Err(self.fail(error))),
         }
     }

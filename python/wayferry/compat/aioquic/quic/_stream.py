@@ -164,7 +164,7 @@ class Outgoing:
         with suppress(quic.QuicError, ValueError):
             while self._parts:
                 part = self._parts[0]
-                if not self.stream._take(self.stream._write, part):
+                if not self.stream._take(self.stream._native.write, part):
                     self._waits = True
                     self._tokens.call(self.stream._native.t_write, self._pump)
                     return
