@@ -56,8 +56,8 @@ impl Turns {
         bytes: usize,
         send: impl FnOnce() -> T + Send,
     ) -> PyResult<T> {
-        let turn = self.turn() + 1;
-        let first = self.sent.swap(turn, Ordering::Relaxed) != turn;
+        let first = self.is_first();
+        self.sent.store(self.turn() + 1, Ordering::Relaxed);
         if !first && !self.holds.load(Ordering::Relaxed) {
             self.hold();
             self.end_soon(py)?;
@@ -74,6 +74,11 @@ impl Turns {
             }
             output
         }))
+    }
+
+    /// Whether nothing was handed to QUIC in this turn, and its first need not wait for others.
+    pub(crate) fn is_first(&self) -> bool {
+        self.sent.load(Ordering::Relaxed) != self.turn() + 1
     }
 
     /// Runs `ask`, with the interpreter released, which may give QUIC something to do that is in no hurry, as who reads
@@ -98,8 +103,9 @@ impl Turns {
         self.end_soon.call0(py).map(drop).inspect_err(|_| self.end())
     }
 
-    /// Holds back what this turn hands to QUIC, until [`Turns::end`].
+    /// Holds back what this turn hands to QUIC, the first too, until [`Turns::end`].
     fn hold(&self) {
+        self.sent.store(self.turn() + 1, Ordering::Relaxed);
         self.holds.store(true, Ordering::Relaxed);
         self.cork.hold();
     }

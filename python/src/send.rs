@@ -41,6 +41,8 @@ pub(crate) struct SendStream {
     owed: bool,
     /// The turn in which a write went to QUIC at once.
     turn: Option<u64>,
+    /// Whether that was the first of its turn, which leaves at once.
+    first: bool,
     failed: Option<Failure>,
     /// Whether the program knows that the connection is over.
     over: Arc<AtomicBool>,
@@ -74,6 +76,7 @@ impl SendStream {
             outgoing: Outgoing::default(),
             owed: false,
             turn: None,
+            first: false,
             failed: None,
             over,
         }
@@ -99,6 +102,12 @@ impl SendStream {
         let first = self.outgoing.is_empty() && !self.owed && self.turn != Some(self.turns.turn());
         // After the end QUIC has the answer to every write.
         first || self.over.load(Ordering::Relaxed)
+    }
+
+    /// A write of this turn goes to QUIC at once.
+    fn mark_turn(&mut self) {
+        self.first = self.turns.is_first();
+        self.turn = Some(self.turns.turn());
     }
 
     /// Hands over what QUIC takes. Whenever something stays behind, the token becomes ready later.
@@ -144,7 +153,7 @@ impl SendStream {
     /// Takes what there is room for, and hands it over when it goes at once or is much.
     fn take(&mut self, py: Python<'_>, data: Cow<'_, [u8]>, at_once: bool) -> PyResult<u8> {
         if at_once {
-            self.turn = Some(self.turns.turn());
+            self.mark_turn();
             self.outgoing.push_alone(data);
         } else {
             self.outgoing.push(data);
@@ -165,7 +174,7 @@ impl SendStream {
     fn finish_if_empty(&mut self, py: Python<'_>) -> PyResult<()> {
         if self.state == State::Finishing && self.outgoing.is_empty() {
             // A reader that waits for a message waits for its end: it leaves on the thread on which the message did.
-            let prompt = self.turn == Some(self.turns.turn());
+            let prompt = self.first && self.turn == Some(self.turns.turn());
             let stream = self.stream.inner();
             let mut finish = || stream.finish();
             py.detach(|| if prompt { endpoint::promptly(&mut finish) } else { finish() })
@@ -239,7 +248,7 @@ impl SendStream {
             taken = end;
         }
         if at_once {
-            self.turn = Some(self.turns.turn());
+            self.mark_turn();
             self.push(py)?;
         }
         Ok(taken)

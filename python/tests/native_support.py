@@ -111,7 +111,10 @@ class Turns:
         self.end()
         readable, _, _ = select.select([self.reactor], [], [], max(0.0, end - time.monotonic()))
         assert readable, "nothing became ready in time"
-        return self.reactor.drain()
+        tokens = self.reactor.drain()
+        if len(tokens) > 1:
+            self.asked.append(None)
+        return tokens
 
     def end(self) -> None:
         """Ends the turn, if that was asked for."""

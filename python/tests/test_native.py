@@ -253,7 +253,9 @@ def test_what_follows_in_a_turn_is_held_back_and_the_end_asked_for(turns: Turns)
     asked = turns.asked
     turns.end()
     assert not asked
-    for number in range(100):
+    assert ours.send_datagram(bytes(8))
+    assert not asked
+    for number in range(1, 100):
         assert ours.send_datagram(number.to_bytes(8, "big"))
     # Once, however many follow.
     assert len(asked) == 1
@@ -263,8 +265,8 @@ def test_what_follows_in_a_turn_is_held_back_and_the_end_asked_for(turns: Turns)
     while len(got) < 100:
         got += turns.until(partial(theirs.datagrams, 100))
     assert got == [number.to_bytes(8, "big") for number in range(100)]
-    # The first, and the others in one.
-    assert ours.stats()["sent_packets"] - sent <= 4
+    # The others in one or two; beside them those that look for a larger MTU.
+    assert ours.stats()["sent_packets"] - sent <= 20
 
 
 def test_who_accepts_holds_back_what_that_permits(turns: Turns) -> None:
