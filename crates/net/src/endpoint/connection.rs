@@ -122,8 +122,8 @@ impl Connection {
         let (ticket, over) = (self.link.ticket.clone(), self.link.noq.on_closed());
         async move {
             let Some(mut ticket) = ticket else { return };
-            // What `wait_for` returns is a lock, which the engine wants while it holds the connection's; dropping `over`
-            // takes that one.
+            // What `wait_for` returns is a lock, which the engine wants while it has the connection's; and that one is
+            // taken when `over` is dropped.
             let came = async { drop(ticket.wait_for(|came| *came).await) };
             tokio::select! {
                 () = came => {}
