@@ -92,7 +92,7 @@ impl Connection {
     ) -> PyResult<Option<T>> {
         guard::check()?;
         let (slot, connection) = (slot(&self.slots), self.connection.inner());
-        let polled = self.turns.ask(py, || ask(connection, &mut slot.context()))?;
+        let polled = self.turns.ask(py, || ask(connection, &mut slot.context()));
         self.answer(polled)
     }
 
@@ -163,7 +163,7 @@ impl Connection {
         let len = waiting.as_ref().map_or(0, Bytes::len);
         let (slot, connection) = (&self.slots.send_datagram, self.connection.inner());
         let send = || connection.poll_send_datagram(&mut slot.context(), &mut waiting);
-        let polled = self.turns.hand_over(py, len, send)?;
+        let polled = self.turns.hand_over(py, len, send);
         self.waiting = waiting;
         Ok(self.answer(polled)?.is_some())
     }
@@ -177,7 +177,7 @@ impl Connection {
         guard::check()?;
         let data = owned(contents(data)?);
         let connection = self.connection.inner();
-        self.turns.hand_over(py, data.len(), || connection.try_send_datagram(data))?.map_err(exception)
+        self.turns.hand_over(py, data.len(), || connection.try_send_datagram(data)).map_err(exception)
     }
 
     /// Why it ended, as a value: a new exception each time.

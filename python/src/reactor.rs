@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 use std::time::Instant;
 
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use wayferry_net::endpoint::{self, Cork, Ready, Token};
 
@@ -55,25 +56,30 @@ impl Turns {
         py: Python<'_>,
         bytes: usize,
         send: impl FnOnce() -> T + Send,
-    ) -> PyResult<T> {
+    ) -> T {
         let first = self.is_first();
-        self.sent.store(self.turn() + 1, Ordering::Relaxed);
-        if !first && !self.holds.load(Ordering::Relaxed) {
-            self.hold();
-            self.end_soon(py)?;
-        }
-        Ok(py.detach(|| {
-            if first && bytes <= PROMPT_MAX {
-                let output = endpoint::promptly(send);
-                self.let_go(true);
+        let begins = !first && !self.holds.load(Ordering::Relaxed);
+        let output = py.detach(|| {
+            self.sent.store(self.turn() + 1, Ordering::Relaxed);
+            if first {
+                let little = bytes <= PROMPT_MAX;
+                let output = if little { endpoint::promptly(send) } else { send() };
+                self.let_go(little);
                 return output;
+            }
+            if begins {
+                self.hold();
             }
             let output = send();
             if self.handed.fetch_add(bytes, Ordering::Relaxed) + bytes > CORK_MAX {
                 self.let_go(false);
             }
             output
-        }))
+        });
+        if begins {
+            self.end_soon(py);
+        }
+        output
     }
 
     /// Whether nothing was handed to QUIC in this turn, and its first need not wait for others.
@@ -83,9 +89,9 @@ impl Turns {
 
     /// Runs `ask`, with the interpreter released, which may give QUIC something to do that is in no hurry, as who reads
     /// permits more: it is held back until the end of the turn.
-    pub(crate) fn ask<T: Send>(&self, py: Python<'_>, ask: impl FnOnce() -> T + Send) -> PyResult<T> {
+    pub(crate) fn ask<T: Send>(&self, py: Python<'_>, ask: impl FnOnce() -> T + Send) -> T {
         if self.holds.load(Ordering::Relaxed) {
-            return Ok(py.detach(ask));
+            return py.detach(ask);
         }
         let (output, holds) = py.detach(|| {
             self.cork.hold();
@@ -93,14 +99,22 @@ impl Turns {
         });
         if holds {
             self.holds.store(true, Ordering::Relaxed);
-            self.end_soon(py)?;
+            self.end_soon(py);
         }
-        Ok(output)
+        output
     }
 
-    /// Has the loop end this turn soon.
-    fn end_soon(&self, py: Python<'_>) -> PyResult<()> {
-        self.end_soon.call0(py).map(drop).inspect_err(|_| self.end())
+    /// Has the loop end this turn soon. What was asked for is done by now, so that no error may hide its outcome.
+    fn end_soon(&self, py: Python<'_>) {
+        let Err(error) = self.end_soon.call0(py) else { return };
+        py.detach(|| self.end());
+        if error.is_instance_of::<PyKeyboardInterrupt>(py)
+            && let Ok(thread) = py.import("_thread")
+            && thread.call_method0("interrupt_main").is_ok()
+        {
+            return;
+        }
+        error.write_unraisable(py, None);
     }
 
     /// Holds back what this turn hands to QUIC, the first too, until [`Turns::end`].
@@ -119,10 +133,18 @@ impl Turns {
         }
     }
 
-    /// Lets go what waits for the end of the turn, on this thread.
+    /// Lets go what waits for the end of the turn, on this thread, and begins another.
     pub(crate) fn end(&self) {
+        self.turn.fetch_add(1, Ordering::Relaxed);
         self.holds.store(false, Ordering::Relaxed);
         self.let_go(true);
+    }
+
+    /// No caller will end a turn any more.
+    fn close(&self) {
+        self.ready.close();
+        self.holds.store(false, Ordering::Relaxed);
+        self.cork.release(false);
     }
 
     /// Has `slot` drained before those with a lower priority that became ready with it, so that it gets the room that
@@ -250,20 +272,16 @@ impl Reactor {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         guard::check()?;
         self.0.closed.store(true, Ordering::Release);
-        py.detach(|| {
-            self.0.ready.close();
-            self.0.cork.release(false);
-        });
+        py.detach(|| self.0.close());
         Ok(())
     }
 }
 
-/// No caller can drain it any more, nor end a turn; and tokens on the list would keep the list alive.
+/// No caller can drain it any more, and tokens on the list would keep the list alive.
 impl Drop for Reactor {
     fn drop(&mut self) {
         if guard::check().is_ok() {
-            self.0.ready.close();
-            self.0.cork.release(false);
+            self.0.close();
         }
     }
 }

@@ -41,7 +41,7 @@ impl ReceiveStream {
     pub(crate) fn take(&mut self, py: Python<'_>, limit: usize) -> PyResult<Option<Drain<'_, Bytes>>> {
         guard::check()?;
         let (slot, stream, pieces) = (&self.slot, self.stream.inner(), &mut self.pieces);
-        match self.turns.ask(py, || stream.poll_read(&mut slot.context(), pieces, limit))? {
+        match self.turns.ask(py, || stream.poll_read(&mut slot.context(), pieces, limit)) {
             Poll::Pending => Ok(None),
             Poll::Ready(Err(failure)) => Err(exception(failure)),
             Poll::Ready(Ok(_)) => Ok(Some(self.pieces.drain(..))),
@@ -74,7 +74,7 @@ impl ReceiveStream {
         guard::check()?;
         let limit: Limit = argument("n", limit)?;
         let (slot, stream, pieces) = (&self.slot, self.stream.inner(), &mut self.pieces);
-        match self.turns.ask(py, || stream.poll_read(&mut slot.context(), pieces, limit.0))? {
+        match self.turns.ask(py, || stream.poll_read(&mut slot.context(), pieces, limit.0)) {
             Poll::Pending => Ok(None),
             Poll::Ready(Err(failure)) => Err(exception(failure)),
             Poll::Ready(Ok(_)) => {
@@ -88,7 +88,7 @@ impl ReceiveStream {
     fn unordered<'py>(&mut self, py: Python<'py>, limit: Limit) -> PyResult<Option<Bound<'py, PyTuple>>> {
         guard::check()?;
         let (slot, stream) = (&self.slot, self.stream.inner());
-        match self.turns.ask(py, || stream.poll_read_unordered(&mut slot.context(), limit.0))? {
+        match self.turns.ask(py, || stream.poll_read_unordered(&mut slot.context(), limit.0)) {
             Poll::Pending => Ok(None),
             Poll::Ready(Err(failure)) => Err(exception(failure)),
             Poll::Ready(Ok(None)) => Ok(Some(PyTuple::empty(py))),

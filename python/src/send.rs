@@ -132,7 +132,7 @@ impl SendStream {
             }
             Ok(())
         };
-        let pushed = self.turns.hand_over(py, len, push)?;
+        let pushed = self.turns.hand_over(py, len, push);
         pushed.map_err(|failure| self.fail(failure))
     }
 
@@ -176,9 +176,13 @@ impl SendStream {
             // A reader that waits for a message waits for its end: it leaves on the thread on which the message did.
             let prompt = self.first && self.turn == Some(self.turns.turn());
             let stream = self.stream.inner();
-            let mut finish = || stream.finish();
-            py.detach(|| if prompt { endpoint::promptly(&mut finish) } else { finish() })
-                .map_err(|failure| self.fail(failure))?;
+            let finish = || stream.finish();
+            let finished = if prompt {
+                py.detach(|| endpoint::promptly(finish))
+            } else {
+                self.turns.hand_over(py, 0, finish)
+            };
+            finished.map_err(|failure| self.fail(failure))?;
             self.state = State::Finished;
         }
         Ok(())

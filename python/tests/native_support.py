@@ -75,10 +75,10 @@ def server_tls(**changes: object) -> _native.ServerTls:
 class Turns:
     """One reactor and the pollers on it."""
 
-    def __init__(self) -> None:
+    def __init__(self, end_soon: Callable[[], None] | None = None) -> None:
         self.asked: list[None] = []
         """Not empty: the turn has to be ended."""
-        self.reactor = _native.Reactor(partial(self.asked.append, None))
+        self.reactor = _native.Reactor(end_soon or partial(self.asked.append, None))
 
     def until(self, poll: Callable[[], T | None]) -> T:
         """What `poll` gives, once it gives something. AssertionError after `LIMIT` seconds."""
@@ -121,6 +121,12 @@ class Turns:
         if self.asked:
             self.asked.clear()
             self.reactor.end_turn()
+
+    def settle(self) -> None:
+        """Begins a turn in which nothing waits."""
+        self.reactor.drain()
+        self.asked.clear()
+        self.reactor.end_turn()
 
     def pair(
         self, client: _native.Config | None = None, server: _native.Config | None = None

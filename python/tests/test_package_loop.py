@@ -85,7 +85,43 @@ def test_tasks_that_do_little_each_do_it_in_one_step(pair: Pair) -> None:
             ticking = asyncio.create_task(tick())
             await asyncio.sleep(0)
             await asyncio.gather(*(work() for _ in range(10 * BUDGET)))
-            assert turns <= 3
+            # Many together leave room for others as well, though less often.
+            assert 1 <= turns <= 8
+            ticking.cancel()
+
+    run(main())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with 3.12")
+def test_regression_tasks_that_begin_at_once_starved_the_loop(pair: Pair) -> None:
+    """All of them are in one step of the loop, and each spends a part of a budget only."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        async with pair() as (client, _server):
+            stream = await client.open_uni()
+            ticks = 0
+
+            async def tick() -> None:
+                nonlocal ticks
+                while True:
+                    await asyncio.sleep(0)
+                    ticks += 1
+
+            async def work() -> None:
+                for _ in range(3):
+                    await stream.write(b"x")
+
+            ticking = asyncio.create_task(tick())
+            await asyncio.sleep(0)
+            loop.set_task_factory(vars(asyncio)["eager_task_factory"])
+            working = set()
+            for _ in range(200 * BUDGET):
+                await stream.write(b"y")
+                working.add(asyncio.create_task(work()))
+            loop.set_task_factory(None)
+            assert ticks >= 20
+            await asyncio.gather(*working)
             ticking.cancel()
 
     run(main())

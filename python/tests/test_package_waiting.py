@@ -211,6 +211,34 @@ def test_the_turn_goes_past_those_who_left(pair: Pair) -> None:
     run(main())
 
 
+def test_regression_callers_who_left_together_and_came_back_all_waited(pair: Pair) -> None:
+    """He who had the turn left first, and found himself behind those who had not left yet."""
+
+    async def main() -> None:
+        async with pair() as (client, server):
+            here, there = await streams_of(client, server)
+
+            async def work() -> bytes:
+                while True:
+                    try:
+                        return await here.read(1)
+                    except asyncio.CancelledError:
+                        continue
+
+            workers = [asyncio.create_task(work()) for _ in range(4)]
+            await asyncio.sleep(0)
+            for _ in range(3):
+                for worker in workers:
+                    worker.cancel()
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+            assert here.receive._line.callers == 4
+            await there.write(b"abcd")
+            assert sorted(await asyncio.gather(*workers)) == [b"a", b"b", b"c", b"d"]
+
+    run(main())
+
+
 def test_waits_that_are_given_up_behind_another_leave_nothing(pair: Pair) -> None:
     async def main() -> None:
         async with pair() as (client, server):

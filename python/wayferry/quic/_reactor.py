@@ -29,6 +29,8 @@ T = TypeVar("T")
 
 BUDGET = 256
 """Operations that may complete at once before one yields to the loop."""
+SHARED = 16
+"""Budgets that many tasks may spend together before one yields: they may all be in one step of the loop."""
 NO_LOOP = (
     "wayferry.quic runs on asyncio, and no event loop of asyncio's runs here: call it from a coroutine that "
     "asyncio.run() runs. trio has a loop of its own; anyio takes asyncio with backend='asyncio'"
@@ -62,6 +64,7 @@ class Reactor:
         "_busy",
         "_ending",
         "_registered",
+        "_shared",
         "_thread",
         "_users",
         "budget",
@@ -87,6 +90,8 @@ class Reactor:
         self.budget = BUDGET
         self._busy = 0
         """The task that saw the last budget end, by its `id`."""
+        self._shared = 0
+        """Budgets that several tasks have spent together in this turn."""
         self._ending = False
         self._users = 0
         self._registered = False
@@ -106,11 +111,13 @@ class Reactor:
     def drain(self) -> None:
         """Wakes the tasks that wait for the tokens that are ready."""
         self.budget = BUDGET
-        tokens = self.native.drain()
+        self._shared = 0
+        tokens: list[int] | None = None
         try:
+            tokens = self.native.drain()
             self._dispatch(iter(tokens))
         finally:
-            if len(tokens) > 1:
+            if tokens is None or len(tokens) > 1:
                 # After the first steps of the tasks that were begun.
                 self._end_turn_soon()
         self._rest()
@@ -168,14 +175,16 @@ class Reactor:
                 raise
 
     async def breathe(self) -> None:
-        """Lets everything else that is ready run once, if this task alone has spent the budget; where many
-        did together, each ends its step soon. Called before an operation polls, never after."""
-        self.budget = BUDGET
+        """Lets everything else that is ready run once, if this task alone has spent a budget, or many have
+        spent several: of these each ends its step soon, as a rule. Called before an operation polls, never
+        after."""
         task = id(asyncio.current_task(self.loop))
-        if task != self._busy:
-            self._busy = task
-            return
-        await asyncio.sleep(0)
+        if task != self._busy and self._shared < SHARED:
+            self._shared += 1
+        else:
+            await asyncio.sleep(0)
+            self._shared = 0
+        self._busy = task
         self.budget = BUDGET
 
     def owe(self, stream: SendStream) -> None:
@@ -222,6 +231,7 @@ class Reactor:
 
     def _end_turn(self) -> None:
         self._ending = False
+        self._shared = 0
         try:
             if self.dirty:
                 self.native.hold()

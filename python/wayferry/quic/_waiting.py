@@ -74,9 +74,9 @@ class Line:
             if turn.done() and not turn.cancelled():  # it was given in the same moment
                 self.leave()
             else:
-                self.callers -= 1
-                with contextlib.suppress(ValueError):  # who left in the same moment has passed it over
+                with contextlib.suppress(ValueError):  # who left in the same moment has counted it out
                     self._behind.remove(turn)
+                    self.callers -= 1
             raise
 
     def leave(self) -> None:
@@ -87,6 +87,8 @@ class Line:
             if not turn.done():
                 turn.set_result(None)
                 return
+            # Its caller was cancelled, and would find itself among those who wait although none has the turn.
+            self.callers -= 1
 
     def wake(self) -> None:
         """Lets the one who waits poll again."""
