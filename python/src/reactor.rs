@@ -28,6 +28,8 @@ pub(crate) struct Turns {
     cork: Cork,
     /// Bytes that QUIC was handed since the cork was last let go.
     handed: AtomicUsize,
+    /// How often something was handed to QUIC in this turn after its first.
+    followed: AtomicUsize,
     /// Whether this turn's things are held back.
     holds: AtomicBool,
     /// Has the loop end this turn soon; what it calls does not keep the reactor.
@@ -70,6 +72,7 @@ impl Turns {
             if begins {
                 self.hold();
             }
+            self.followed.fetch_add(1, Ordering::Relaxed);
             let output = send();
             if self.handed.fetch_add(bytes, Ordering::Relaxed) + bytes > CORK_MAX {
                 self.let_go(false);
@@ -133,9 +136,12 @@ impl Turns {
         }
     }
 
-    /// Lets go what waits for the end of the turn, on this thread, and begins another.
+    /// Lets go what waits for the end of the turn, on this thread. Another begins, unless this one was busy: then the
+    /// next is too, as a rule, and its first waits for others.
     pub(crate) fn end(&self) {
-        self.turn.fetch_add(1, Ordering::Relaxed);
+        if self.followed.swap(0, Ordering::Relaxed) < BUSY {
+            self.turn.fetch_add(1, Ordering::Relaxed);
+        }
         self.holds.store(false, Ordering::Relaxed);
         self.let_go(true);
     }
@@ -222,6 +228,7 @@ impl Reactor {
             sent: AtomicU64::new(0),
             cork: Cork::default(),
             handed: AtomicUsize::new(0),
+            followed: AtomicUsize::new(0),
             holds: AtomicBool::new(false),
             end_soon,
             closed: AtomicBool::new(false),
@@ -290,6 +297,8 @@ impl Drop for Reactor {
 const PROMPT_MAX: usize = 4 << 10;
 /// Bytes of one turn from which on the engine's thread encrypts and sends beside this one, which goes on writing.
 const CORK_MAX: usize = 16 << 10;
+/// Things that follow the first of a turn which is busy.
+const BUSY: usize = 8;
 /// Microseconds: the writes of one turn are closer to each other, as a rule, and those of a program that sends by a
 /// clock are not.
 const QUIET: u64 = 1000;
