@@ -92,7 +92,7 @@ impl Connection {
     ) -> PyResult<Option<T>> {
         guard::check()?;
         let (slot, connection) = (slot(&self.slots), self.connection.inner());
-        let polled = self.turns.ask(py, || ask(connection, &mut slot.context()));
+        let polled = self.turns.ask(py, || ask(connection, &mut slot.context()), |_| 0);
         self.answer(polled)
     }
 

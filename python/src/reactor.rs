@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 use std::time::Instant;
 
-use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use wayferry_net::endpoint::{self, Cork, Ready, Token};
 
@@ -30,10 +30,16 @@ pub(crate) struct Turns {
     handed: AtomicUsize,
     /// How often something was handed to QUIC in this turn after its first.
     followed: AtomicUsize,
+    /// Whether that was often in the turn before.
+    busy: AtomicBool,
     /// Whether this turn's things are held back.
     holds: AtomicBool,
+    /// Since when; microseconds since `begun`.
+    since: AtomicU64,
     /// Has the loop end this turn soon; what it calls does not keep the reactor.
     end_soon: Py<PyAny>,
+    /// What the end of the turn raises.
+    failed: Mutex<Option<PyErr>>,
     closed: AtomicBool,
     /// Of tokens that are not as important as others, 0. Locked with the interpreter attached only.
     priorities: Mutex<HashMap<u64, i32>>,
@@ -43,7 +49,7 @@ impl Turns {
     /// A number for the loop's present turn. One ends when the list is drained, or when nothing was sent for [`QUIET`]:
     /// who only sends drains nothing.
     pub(crate) fn turn(&self) -> u64 {
-        let now = self.begun.elapsed().as_micros() as u64;
+        let now = self.now();
         if now.saturating_sub(self.touched.swap(now, Ordering::Relaxed)) > QUIET {
             self.turn.fetch_add(1, Ordering::Relaxed);
         }
@@ -52,7 +58,7 @@ impl Turns {
 
     /// Runs `send`, with the interpreter released, which hands `bytes` to QUIC. When that is little, and the first of
     /// this turn, it leaves on this thread, before the engine's would have woken up; all else of the turn is held back
-    /// until its end, or until it is much.
+    /// until its end, or until it is much, or late.
     pub(crate) fn hand_over<T: Send>(
         &self,
         py: Python<'_>,
@@ -64,24 +70,32 @@ impl Turns {
         let output = py.detach(|| {
             self.sent.store(self.turn() + 1, Ordering::Relaxed);
             if first {
-                let little = bytes <= PROMPT_MAX;
-                let output = if little { endpoint::promptly(send) } else { send() };
-                self.let_go(little);
-                return output;
+                return if bytes <= PROMPT_MAX { self.promptly(send) } else { self.then_let_go(send) };
             }
             if begins {
                 self.hold();
             }
             self.followed.fetch_add(1, Ordering::Relaxed);
             let output = send();
-            if self.handed.fetch_add(bytes, Ordering::Relaxed) + bytes > CORK_MAX {
-                self.let_go(false);
-            }
+            self.count(bytes);
             output
         });
         if begins {
             self.end_soon(py);
         }
+        output
+    }
+
+    /// Runs `send`; what that gives the connection to do leaves before this returns, with what waits.
+    pub(crate) fn promptly<T>(&self, send: impl FnOnce() -> T) -> T {
+        let output = endpoint::promptly(send);
+        self.let_go(true);
+        output
+    }
+
+    fn then_let_go<T>(&self, send: impl FnOnce() -> T) -> T {
+        let output = send();
+        self.let_go(false);
         output
     }
 
@@ -91,40 +105,67 @@ impl Turns {
     }
 
     /// Runs `ask`, with the interpreter released, which may give QUIC something to do that is in no hurry, as who reads
-    /// permits more: it is held back until the end of the turn.
-    pub(crate) fn ask<T: Send>(&self, py: Python<'_>, ask: impl FnOnce() -> T + Send) -> T {
-        if self.holds.load(Ordering::Relaxed) {
-            return py.detach(ask);
-        }
-        let (output, holds) = py.detach(|| {
-            self.cork.hold();
-            (ask(), self.cork.keeps_holding())
+    /// permits more: it is held back until the end of the turn. `size` gives the bytes that were read.
+    pub(crate) fn ask<T: Send>(
+        &self,
+        py: Python<'_>,
+        ask: impl FnOnce() -> T + Send,
+        size: impl FnOnce(&T) -> usize + Send,
+    ) -> T {
+        let begins = !self.holds.load(Ordering::Relaxed);
+        let (output, begins) = py.detach(|| {
+            if begins {
+                self.cork.hold();
+            }
+            let output = ask();
+            let begins = begins && self.cork.keeps_holding();
+            if begins {
+                self.note_held();
+            }
+            self.count(size(&output));
+            (output, begins)
         });
-        if holds {
-            self.holds.store(true, Ordering::Relaxed);
+        if begins {
             self.end_soon(py);
         }
         output
     }
 
-    /// Has the loop end this turn soon. What was asked for is done by now, so that no error may hide its outcome.
-    fn end_soon(&self, py: Python<'_>) {
-        let Err(error) = self.end_soon.call0(py) else { return };
-        py.detach(|| self.end());
-        if error.is_instance_of::<PyKeyboardInterrupt>(py)
-            && let Ok(thread) = py.import("_thread")
-            && thread.call_method0("interrupt_main").is_ok()
+    /// Counts what this turn has handed to QUIC or taken from it; what is much or late goes to the engine's thread.
+    fn count(&self, bytes: usize) {
+        let handed = self.handed.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if self.holds.load(Ordering::Relaxed)
+            && (handed > CORK_MAX || self.now().saturating_sub(self.since.load(Ordering::Relaxed)) > LATE)
         {
-            return;
+            self.let_go(false);
         }
+    }
+
+    /// Has the loop end this turn soon. What was asked for is done by now, so that no error may hide its outcome:
+    /// what is to end the program is raised by the end of the turn, and the rest reported.
+    fn end_soon(&self, py: Python<'_>) {
+        let Err(mut error) = self.end_soon.call0(py) else { return };
+        if !error.is_instance_of::<PyException>(py) {
+            *self.failed() = Some(error);
+            let Err(other) = self.end_soon.call0(py) else { return };
+            error = self.failed().take().unwrap_or(other);
+        }
+        py.detach(|| self.end());
         error.write_unraisable(py, None);
     }
 
-    /// Holds back what this turn hands to QUIC, the first too, until [`Turns::end`].
+    /// Holds back what this turn hands to QUIC until [`Turns::end`]; the first too, if the turn before was busy.
     fn hold(&self) {
-        self.sent.store(self.turn() + 1, Ordering::Relaxed);
-        self.holds.store(true, Ordering::Relaxed);
+        if self.busy.load(Ordering::Relaxed) {
+            self.sent.store(self.turn() + 1, Ordering::Relaxed);
+        }
+        self.note_held();
         self.cork.hold();
+    }
+
+    fn note_held(&self) {
+        self.holds.store(true, Ordering::Relaxed);
+        self.since.store(self.now(), Ordering::Relaxed);
     }
 
     /// Lets go what waits, and holds back what comes if it did before. `here`: on this thread.
@@ -132,6 +173,7 @@ impl Turns {
         self.handed.store(0, Ordering::Relaxed);
         self.cork.release(here);
         if self.holds.load(Ordering::Relaxed) {
+            self.note_held();
             self.cork.hold();
         }
     }
@@ -139,11 +181,13 @@ impl Turns {
     /// Lets go what waits for the end of the turn, on this thread. Another begins, unless this one was busy: then the
     /// next is too, as a rule, and its first waits for others.
     pub(crate) fn end(&self) {
-        if self.followed.swap(0, Ordering::Relaxed) < BUSY {
-            self.turn.fetch_add(1, Ordering::Relaxed);
-        }
+        let busy = self.followed.swap(0, Ordering::Relaxed) >= BUSY;
+        self.busy.store(busy, Ordering::Relaxed);
+        self.turn.fetch_add(u64::from(!busy), Ordering::Relaxed);
         self.holds.store(false, Ordering::Relaxed);
-        self.let_go(true);
+        self.handed.store(0, Ordering::Relaxed);
+        // No more: another thread, which drops a connection, may be here while the loop's begins a turn.
+        self.cork.release(true);
     }
 
     /// No caller will end a turn any more.
@@ -162,6 +206,15 @@ impl Turns {
         } else {
             priorities.insert(slot.token, priority);
         }
+    }
+
+    /// Microseconds since `begun`.
+    fn now(&self) -> u64 {
+        self.begun.elapsed().as_micros() as u64
+    }
+
+    fn failed(&self) -> MutexGuard<'_, Option<PyErr>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn priorities(&self) -> MutexGuard<'_, HashMap<u64, i32>> {
@@ -229,8 +282,11 @@ impl Reactor {
             cork: Cork::default(),
             handed: AtomicUsize::new(0),
             followed: AtomicUsize::new(0),
+            busy: AtomicBool::new(false),
             holds: AtomicBool::new(false),
+            since: AtomicU64::new(0),
             end_soon,
+            failed: Mutex::default(),
             closed: AtomicBool::new(false),
             priorities: Mutex::default(),
         })))
@@ -267,7 +323,8 @@ impl Reactor {
     fn end_turn(&self, py: Python<'_>) -> PyResult<()> {
         guard::check()?;
         py.detach(|| self.0.end());
-        Ok(())
+        let failed = self.0.failed().take();
+        failed.map_or(Ok(()), Err)
     }
 
     fn wait(&self, py: Python<'_>, timeout: Option<Seconds>) -> PyResult<bool> {
@@ -299,6 +356,8 @@ const PROMPT_MAX: usize = 4 << 10;
 const CORK_MAX: usize = 16 << 10;
 /// Things that follow the first of a turn which is busy.
 const BUSY: usize = 8;
+/// Microseconds after which what is held back goes to the engine's thread: the turn is long.
+const LATE: u64 = 5000;
 /// Microseconds: the writes of one turn are closer to each other, as a rule, and those of a program that sends by a
 /// clock are not.
 const QUIET: u64 = 1000;

@@ -7,7 +7,7 @@ use std::vec::Drain;
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-use wayferry_net::endpoint;
+use wayferry_net::endpoint::{self, Failure};
 
 use crate::buffer::joined;
 use crate::failure::exception;
@@ -41,7 +41,7 @@ impl ReceiveStream {
     pub(crate) fn take(&mut self, py: Python<'_>, limit: usize) -> PyResult<Option<Drain<'_, Bytes>>> {
         guard::check()?;
         let (slot, stream, pieces) = (&self.slot, self.stream.inner(), &mut self.pieces);
-        match self.turns.ask(py, || stream.poll_read(&mut slot.context(), pieces, limit)) {
+        match self.turns.ask(py, || stream.poll_read(&mut slot.context(), pieces, limit), size) {
             Poll::Pending => Ok(None),
             Poll::Ready(Err(failure)) => Err(exception(failure)),
             Poll::Ready(Ok(_)) => Ok(Some(self.pieces.drain(..))),
@@ -56,6 +56,13 @@ impl ReceiveStream {
     /// Makes the token ready now.
     pub(crate) fn wake(&self) {
         self.slot.wake();
+    }
+}
+
+fn size(polled: &Poll<Result<usize, Failure>>) -> usize {
+    match polled {
+        Poll::Ready(Ok(size)) => *size,
+        _ => 0,
     }
 }
 
@@ -74,7 +81,7 @@ impl ReceiveStream {
         guard::check()?;
         let limit: Limit = argument("n", limit)?;
         let (slot, stream, pieces) = (&self.slot, self.stream.inner(), &mut self.pieces);
-        match self.turns.ask(py, || stream.poll_read(&mut slot.context(), pieces, limit.0)) {
+        match self.turns.ask(py, || stream.poll_read(&mut slot.context(), pieces, limit.0), size) {
             Poll::Pending => Ok(None),
             Poll::Ready(Err(failure)) => Err(exception(failure)),
             Poll::Ready(Ok(_)) => {
@@ -88,7 +95,12 @@ impl ReceiveStream {
     fn unordered<'py>(&mut self, py: Python<'py>, limit: Limit) -> PyResult<Option<Bound<'py, PyTuple>>> {
         guard::check()?;
         let (slot, stream) = (&self.slot, self.stream.inner());
-        match self.turns.ask(py, || stream.poll_read_unordered(&mut slot.context(), limit.0)) {
+        let ask = || stream.poll_read_unordered(&mut slot.context(), limit.0);
+        let len = |polled: &Poll<Result<Option<(u64, Bytes)>, Failure>>| match polled {
+            Poll::Ready(Ok(Some((_, data)))) => data.len(),
+            _ => 0,
+        };
+        match self.turns.ask(py, ask, len) {
             Poll::Pending => Ok(None),
             Poll::Ready(Err(failure)) => Err(exception(failure)),
             Poll::Ready(Ok(None)) => Ok(Some(PyTuple::empty(py))),

@@ -178,7 +178,7 @@ impl SendStream {
             let stream = self.stream.inner();
             let finish = || stream.finish();
             let finished = if prompt {
-                py.detach(|| endpoint::promptly(finish))
+                py.detach(|| self.turns.promptly(finish))
             } else {
                 self.turns.hand_over(py, 0, finish)
             };

@@ -46,14 +46,16 @@ def fingerprint(cert: _Pem) -> str: ...  # SHA-256 of the first certificate, 64 
 
 @final
 class Reactor:
-    # end_soon is called, in the midst of a call, when the loop has to call end_turn() at the end of the turn.
+    # end_soon is called, at the end of a call, when the loop has to call end_turn() at the end of the turn.
     def __new__(cls, end_soon: Callable[[], None]) -> Self: ...
     def fileno(self) -> int: ...  # readable while drain() would give something
     # Begins a turn. Of small things that are given to connections the first leaves at once, and the others
-    # wait for end_turn(), with which each connection is driven once. If it gives several tokens all wait, and
-    # end_soon is not called. What is much goes earlier.
+    # wait for end_turn(), with which each connection is driven once. If it gives several tokens that has to
+    # be called, and end_soon is not; and if the turn before was busy, the first waits too. What is much goes
+    # earlier, and all in a turn that takes over five milliseconds.
     def drain(self) -> list[int]: ...
     def hold(self) -> None: ...  # as drain() does with several
+    # Raises what a call of end_soon raised that is to end the program.
     def end_turn(self) -> None: ...
     # Blocks. True: there is something to drain. False: the time is over, or it was closed.
     def wait(self, timeout: float | None) -> bool: ...
