@@ -134,9 +134,12 @@ impl Turns {
     /// Counts what this turn has handed to QUIC or taken from it; what is much or late goes to the engine's thread.
     fn count(&self, bytes: usize) {
         let handed = self.handed.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if self.holds.load(Ordering::Relaxed)
-            && (handed > CORK_MAX || self.now().saturating_sub(self.since.load(Ordering::Relaxed)) > LATE)
-        {
+        let holds = self.holds.load(Ordering::Relaxed);
+        if holds && self.now().saturating_sub(self.since.load(Ordering::Relaxed)) > LATE {
+            // The turn is long, or nothing ends it: what comes next begins anew, and asks for the end.
+            self.holds.store(false, Ordering::Relaxed);
+            self.let_go(false);
+        } else if holds && handed > CORK_MAX {
             self.let_go(false);
         }
     }
@@ -173,7 +176,6 @@ impl Turns {
         self.handed.store(0, Ordering::Relaxed);
         self.cork.release(here);
         if self.holds.load(Ordering::Relaxed) {
-            self.note_held();
             self.cork.hold();
         }
     }

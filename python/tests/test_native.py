@@ -325,6 +325,16 @@ def test_an_end_that_cannot_be_asked_for_loses_nothing(
     assert told == ([ValueError] if error is ValueError else [])
 
 
+def test_regression_a_turn_whose_end_was_not_asked_for_held_back_for_ever(turns: Turns) -> None:
+    ours, _theirs, _listener = turns.pair()
+    turns.settle()
+    turns.reactor.hold()
+    end = time.monotonic() + 20
+    while not turns.asked:
+        assert time.monotonic() < end
+        ours.send_datagram(b"little")
+
+
 def test_much_is_not_held_back(turns: Turns) -> None:
     """The turn does not end; the stream's first 16 KiB let all go."""
     ours, theirs, _listener = turns.pair()
