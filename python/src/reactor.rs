@@ -26,7 +26,7 @@ pub(crate) struct Turns {
     sent: AtomicU64,
     /// Holds back the small things of a turn.
     cork: Cork,
-    /// Bytes that QUIC was handed since the cork was last let go.
+    /// Bytes that QUIC was handed, or gave, since the cork began to hold or was last let go.
     handed: AtomicUsize,
     /// How often something was handed to QUIC in this turn after its first.
     followed: AtomicUsize,
@@ -46,8 +46,8 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// A number for the loop's present turn. One ends when the list is drained, or when nothing was sent for [`QUIET`]:
-    /// who only sends drains nothing.
+    /// A number for the loop's present turn. One ends when the list is drained, by [`Turns::end`], or when nothing was
+    /// sent for [`QUIET`]: a program that only sends drains nothing.
     pub(crate) fn turn(&self) -> u64 {
         let now = self.now();
         if now.saturating_sub(self.touched.swap(now, Ordering::Relaxed)) > QUIET {
@@ -69,8 +69,13 @@ impl Turns {
         let begins = !first && !self.holds.load(Ordering::Relaxed);
         let output = py.detach(|| {
             self.sent.store(self.turn() + 1, Ordering::Relaxed);
+            if first && bytes <= PROMPT_MAX {
+                return self.promptly(send);
+            }
             if first {
-                return if bytes <= PROMPT_MAX { self.promptly(send) } else { self.then_let_go(send) };
+                let output = send();
+                self.let_go(false);
+                return output;
             }
             if begins {
                 self.hold();
@@ -90,12 +95,6 @@ impl Turns {
     pub(crate) fn promptly<T>(&self, send: impl FnOnce() -> T) -> T {
         let output = endpoint::promptly(send);
         self.let_go(true);
-        output
-    }
-
-    fn then_let_go<T>(&self, send: impl FnOnce() -> T) -> T {
-        let output = send();
-        self.let_go(false);
         output
     }
 
@@ -168,6 +167,7 @@ impl Turns {
 
     fn note_held(&self) {
         self.holds.store(true, Ordering::Relaxed);
+        self.handed.store(0, Ordering::Relaxed);
         self.since.store(self.now(), Ordering::Relaxed);
     }
 
@@ -187,7 +187,6 @@ impl Turns {
         self.busy.store(busy, Ordering::Relaxed);
         self.turn.fetch_add(u64::from(!busy), Ordering::Relaxed);
         self.holds.store(false, Ordering::Relaxed);
-        self.handed.store(0, Ordering::Relaxed);
         // No more: another thread, which drops a connection, may be here while the loop's begins a turn.
         self.cork.release(true);
     }

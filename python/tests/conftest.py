@@ -15,6 +15,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 
 import pytest
+from native_support import Turns
 
 from wayferry import quic
 
@@ -58,6 +59,12 @@ def tidy() -> Iterator[None]:
     """Lets what a test dropped be noticed (ResourceWarning) in that test."""
     yield
     gc.collect()
+
+
+@pytest.fixture
+def turns() -> Turns:
+    """A loop for the native module alone."""
+    return Turns()
 
 
 @pytest.fixture(scope="session")

@@ -19,30 +19,38 @@ from wayferry import quic
 from wayferry.quic._reactor import BUDGET
 
 
+class Ticks:
+    """How often the loop turns, from now on."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._ticking = asyncio.create_task(self._tick())
+
+    def stop(self) -> None:
+        self._ticking.cancel()
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(0)
+            self.count += 1
+
+
 def test_a_busy_task_lets_others_run(pair: Pair) -> None:
     async def main() -> None:
         async with pair() as (client, server):
             stream = await client.open_uni()
-            ticks = 0
-
-            async def tick() -> None:
-                nonlocal ticks
-                while True:
-                    await asyncio.sleep(0)
-                    ticks += 1
-
-            ticking = asyncio.create_task(tick())
+            ticks = Ticks()
             for _ in range(20 * BUDGET):
                 await stream.write(b"x")
-            assert ticks >= 15
+            assert ticks.count >= 15
             await stream.finish()
             incoming = await server.accept_uni()
             await stream.acked()
-            ticks = 0
+            ticks.count = 0
             for _ in range(20 * BUDGET):
                 assert await incoming.read(1) == b"x"
-            assert ticks >= 15
-            ticking.cancel()
+            assert ticks.count >= 15
+            ticks.stop()
 
     run(main())
 
@@ -70,24 +78,17 @@ def test_tasks_that_do_little_each_do_it_in_one_step(pair: Pair) -> None:
     async def main() -> None:
         async with pair() as (client, _server):
             stream = await client.open_uni()
-            turns = 0
-
-            async def tick() -> None:
-                nonlocal turns
-                while True:
-                    await asyncio.sleep(0)
-                    turns += 1
 
             async def work() -> None:
                 await stream.write(b"x")
                 await stream.write(b"y")
 
-            ticking = asyncio.create_task(tick())
+            ticks = Ticks()
             await asyncio.sleep(0)
             await asyncio.gather(*(work() for _ in range(10 * BUDGET)))
             # Many together leave room for others as well, though less often.
-            assert 1 <= turns <= 8
-            ticking.cancel()
+            assert 1 <= ticks.count <= 8
+            ticks.stop()
 
     run(main())
 
@@ -100,19 +101,12 @@ def test_regression_tasks_that_begin_at_once_starved_the_loop(pair: Pair) -> Non
         loop = asyncio.get_running_loop()
         async with pair() as (client, _server):
             stream = await client.open_uni()
-            ticks = 0
-
-            async def tick() -> None:
-                nonlocal ticks
-                while True:
-                    await asyncio.sleep(0)
-                    ticks += 1
 
             async def work() -> None:
                 for _ in range(3):
                     await stream.write(b"x")
 
-            ticking = asyncio.create_task(tick())
+            ticks = Ticks()
             await asyncio.sleep(0)
             loop.set_task_factory(vars(asyncio)["eager_task_factory"])
             working = set()
@@ -120,9 +114,9 @@ def test_regression_tasks_that_begin_at_once_starved_the_loop(pair: Pair) -> Non
                 await stream.write(b"y")
                 working.add(asyncio.create_task(work()))
             loop.set_task_factory(None)
-            assert ticks >= 20
+            assert ticks.count >= 20
             await asyncio.gather(*working)
-            ticking.cancel()
+            ticks.stop()
 
     run(main())
 

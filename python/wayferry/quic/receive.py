@@ -153,7 +153,7 @@ class ReceiveStream:
         return self
 
     async def __anext__(self) -> bytes:
-        # `read` once more: a coroutine inside a coroutine would cost a third more for each piece.
+        # `read` once more, as a coroutine inside a coroutine would cost more for each piece.
         reactor, waits = self._reactor, self._waits
         reactor.budget -= 1
         if reactor.budget < 0:
