@@ -578,11 +578,12 @@ mod tests {
         let carrier = ByteStream::spawn_unread(socket.try_clone().expect("dup")).expect("a carrier");
         let mut display = Link::new(session, carrier);
         display.transmit(Time::ZERO);
-        let call = turns(&mut server, ControlServer::poll_call);
-        assert!(
-            matches!(call, Call::Display(Entry { role: Role::Active, .. }, _)),
-            "it is let in before it has heard a word"
-        );
+        let Call::Display(entry, candidate) = turns(&mut server, ControlServer::poll_call) else {
+            panic!("it is let in before it has heard a word")
+        };
+        assert_eq!(entry.role, Role::Active);
+        let mut app = candidate.begin(Time::ZERO);
+        app.transmit(Time::ZERO);
         // The ticket's line comes before what the other carrier says, and the display reads it in time.
         let clock = Clock::start();
         let Ok(Line::Ticket { ticket, name }) = hear(&socket, &clock, clock.now(), None) else {
@@ -696,6 +697,8 @@ mod tests {
             let mut heard = Vec::new();
             let Heard::Line(line) = hear_line(&socket, &mut heard) else { panic!("it is told") };
             assert_eq!(line, "done", "what follows is the carrier's");
+            let mut app = if control { candidate.begin(Time::ZERO) } else { candidate.forgo(Time::ZERO) };
+            app.transmit(Time::ZERO);
             while !matches!(display.poll_event(), Some(Event::Ready { .. })) {
                 display.receive(Time::ZERO);
                 std::thread::yield_now();
