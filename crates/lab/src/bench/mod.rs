@@ -6,6 +6,7 @@
 pub(crate) mod browser;
 pub(crate) mod cc;
 pub(crate) mod compression;
+mod headless;
 pub(crate) mod hol;
 pub(crate) mod pixels;
 mod plot;

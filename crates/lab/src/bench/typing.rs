@@ -16,7 +16,7 @@ use std::time::Duration;
 use wayferry_stage::{LinkConfig, Loss, Reorder, StageEvent, Stamped, SurfaceId, now};
 
 use self::site::Site;
-use super::{Figures, Row, Setting, share, write_json};
+use super::{Figures, Row, Setting, headless, share, write_json};
 use crate::error::Error;
 use crate::flags::BenchFlags;
 use crate::tunnel;
@@ -49,7 +49,7 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<u8, Error> {
         tell(case.measure(flags.quick, &signals)?);
     }
     // Who asks for it by name is told what it needs.
-    if is_wanted(screen::NAME) && (flags.only.is_some() || screen::is_possible()) {
+    if is_wanted(screen::NAME) && (flags.only.is_some() || headless::is_possible()) {
         tell(screen::measure(flags.quick, &signals)?);
     }
     if let Some(path) = &flags.json {

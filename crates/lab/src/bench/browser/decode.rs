@@ -67,7 +67,7 @@ pub(super) fn told(kind: Kind, Decoded { native, page }: Decoded) -> Vec<Row> {
         Kind::Photograph => ["decode-photo", "photo-in-page", "photo-native"],
     };
     let ratios = page.iter().zip(&native).map(|(page, native)| page / native).collect();
-    let row = |case, unit, figures, target| row(case, unit, 0.0, [figures, vec![]], target);
+    let row = |case, unit, figures, target| row(case, unit, 0.0, [figures, vec![], vec![]], target);
     vec![
         row(ratio, "×", ratios, Some(Target::AtMost(0.5, 2.0))),
         row(in_page, "ms", page, None),

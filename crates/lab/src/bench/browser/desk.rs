@@ -13,6 +13,7 @@ use wayferry_stage::{Beyond, LinkConfig, now};
 
 use super::Viewer;
 use super::chromium::Chromium;
+use crate::bench::headless::{OUTPUT, Screen};
 use crate::bench::processes::{Process, Session, first_line, system, wayferry};
 use crate::bench::rig;
 use crate::error::{Error, SessionError};
@@ -46,9 +47,18 @@ pub(super) struct Desk<'a> {
     // In the order in which they end.
     chromium: Chromium,
     _processes: Vec<Process>,
+    _screen: Option<Screen>,
     _session: Option<Session>,
     beyond: Beyond,
     _dir: RuntimeDir,
+}
+
+/// What runs for a page, and where that is.
+struct Started {
+    address: String,
+    processes: Vec<Process>,
+    screen: Option<Screen>,
+    session: Option<Session>,
 }
 
 impl<'a> Desk<'a> {
@@ -61,18 +71,20 @@ impl<'a> Desk<'a> {
     ) -> Result<Self, Error> {
         let beyond = Beyond::open(up, down, true).map_err(system("making a TUN device (/dev/net/tun)"))?;
         let dir = RuntimeDir::private()?;
-        let (address, processes, session) = match viewer {
+        let Started { address, processes, screen, session } = match viewer {
             Viewer::Wayferry => share(&dir, &beyond, terminal)?,
-            Viewer::NoVnc => vnc(&dir, &beyond, signals, terminal)?,
+            Viewer::TigerVnc => tiger_vnc(&dir, &beyond, signals, terminal)?,
+            Viewer::WayVnc => way_vnc(&dir, &beyond, signals, terminal)?,
         };
         let chromium = Chromium::open(dir.path(), &address, scripts(viewer))?;
-        Ok(Self { signals, viewer, chromium, _processes: processes, _session: session, beyond, _dir: dir })
+        let (_processes, _screen, _session) = (processes, screen, session);
+        Ok(Self { signals, viewer, chromium, _processes, _screen, _session, beyond, _dir: dir })
     }
 
     /// Waits for the first picture; gives milliseconds from opening the page.
     pub(super) fn first_picture(&mut self) -> Result<f64, Error> {
         let first = self.wait_for("first")?;
-        if self.viewer == Viewer::NoVnc {
+        if self.viewer != Viewer::Wayferry {
             // A click would do the same.
             self.chromium.evaluate("document.querySelector('canvas').focus()")?;
         }
@@ -197,13 +209,11 @@ fn lost(what: &str) -> Error {
     SessionError::Lost(what.to_owned()).into()
 }
 
-type Started = (String, Vec<Process>, Option<Session>);
-
 /// Wayferry's host beyond, and what serves its page here.
 fn share(dir: &RuntimeDir, beyond: &Beyond, terminal: &str) -> Result<Started, Error> {
     let address = format!("{}:{PORT}", Beyond::ADDRESS);
     let session = ["--audio", "off", "--name", "bench", "host", "--listen", &address, "--"];
-    let foot = ["foot", "--override=font=monospace:size=10", "sh", "-c", terminal];
+    let foot: Vec<&str> = FOOT.split(' ').chain(["sh", "-c", terminal]).collect();
     let words = [&session[..], &foot].concat();
     let mut command = wayferry(dir, &words);
     command.stdout(Stdio::piped());
@@ -220,41 +230,61 @@ fn share(dir: &RuntimeDir, beyond: &Beyond, terminal: &str) -> Result<Started, E
         let output = share.wait_with_output().map_err(system("waiting for `wayferry share`"))?;
         return Err(lost(&format!("`wayferry share`: {}", String::from_utf8_lossy(&output.stderr).trim())));
     }
-    Ok((link, vec![Process::new(share)], Some(session)))
+    Ok(Started { address: link, processes: vec![Process::new(share)], screen: None, session: Some(session) })
 }
 
-/// A VNC server beyond with a terminal, and noVNC before it.
-fn vnc(dir: &RuntimeDir, beyond: &Beyond, signals: &Signals, terminal: &str) -> Result<Started, Error> {
-    let start = |program: &str, words: &[&str]| -> Result<Process, Error> {
-        let mut command = Command::new(program);
-        command.args(words).env("DISPLAY", DISPLAY).env("HOME", dir.path());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let started = beyond.run(move || command.spawn()).and_then(|child| child);
-        Ok(Process::new(started.map_err(system("starting TigerVNC, noVNC or xterm"))?))
+/// TigerVNC beyond with a terminal, and noVNC before it.
+fn tiger_vnc(dir: &RuntimeDir, beyond: &Beyond, signals: &Signals, terminal: &str) -> Result<Started, Error> {
+    let start = |words: &[&str]| {
+        let mut command = quiet(dir, words);
+        command.env("DISPLAY", DISPLAY);
+        spawn(beyond, command, "starting TigerVNC or xterm")
     };
-    let address = Beyond::ADDRESS.to_string();
-    let server = start(
-        "Xtigervnc",
-        &[
-            DISPLAY,
-            "-SecurityTypes",
-            "None",
-            "-interface",
-            &address,
-            "-rfbport",
-            "5971",
-            "-geometry",
-            "800x600",
-        ],
-    )?;
-    let (from, to) = (format!("{address}:{PORT}"), format!("{address}:5971"));
-    let bridge = start("websockify", &["--web", "/usr/share/novnc", &from, &to])?;
+    let (address, port) = (Beyond::ADDRESS.to_string(), VNC_PORT.to_string());
+    let listens = ["-SecurityTypes", "None", "-interface", &address, "-rfbport", &port];
+    let server = start(&[&["Xtigervnc", DISPLAY, "-geometry", "800x600"][..], &listens].concat())?;
+    let (page, bridge) = no_vnc(dir, beyond)?;
     // Until its socket is there.
     rig::pass(signals, SETTLE)?;
-    let terminal = start("xterm", &["-geometry", "100x30+0+0", "-e", "sh", "-c", terminal])?;
+    let terminal = start(&["xterm", "-geometry", "100x30+0+0", "-e", "sh", "-c", terminal])?;
     rig::pass(signals, SETTLE)?;
-    let page = format!("http://{address}:{PORT}/vnc_lite.html?path=websockify");
-    Ok((page, vec![terminal, bridge, server], None))
+    Ok(Started { address: page, processes: vec![terminal, bridge, server], screen: None, session: None })
+}
+
+/// wayvnc beyond, of sway's screen with a terminal, and noVNC before it.
+fn way_vnc(dir: &RuntimeDir, beyond: &Beyond, signals: &Signals, terminal: &str) -> Result<Started, Error> {
+    let screen = Screen::start([FOOT, terminal], signals, |mut sway| {
+        beyond.run(move || sway.spawn()).and_then(|child| child)
+    })?;
+    // Until the terminal is there.
+    rig::pass(signals, SETTLE)?;
+    let mut command = screen.command("wayvnc");
+    command.args(["-o", OUTPUT, &Beyond::ADDRESS.to_string(), &VNC_PORT.to_string()]);
+    let server = spawn(beyond, command, "starting wayvnc")?;
+    let (page, bridge) = no_vnc(dir, beyond)?;
+    rig::pass(signals, SETTLE)?;
+    Ok(Started { address: page, processes: vec![bridge, server], screen: Some(screen), session: None })
+}
+
+/// noVNC before a VNC server, and where its page is.
+fn no_vnc(dir: &RuntimeDir, beyond: &Beyond) -> Result<(String, Process), Error> {
+    let [from, to] = [PORT, VNC_PORT].map(|port| format!("{}:{port}", Beyond::ADDRESS));
+    let command = quiet(dir, &["websockify", "--web", "/usr/share/novnc", &from, &to]);
+    let bridge = spawn(beyond, command, "starting websockify")?;
+    Ok((format!("http://{from}/vnc_lite.html?path=websockify"), bridge))
+}
+
+fn quiet(dir: &RuntimeDir, words: &[&str]) -> Command {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).env("HOME", dir.path());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// Starts it beyond.
+fn spawn(beyond: &Beyond, mut command: Command, doing: &'static str) -> Result<Process, Error> {
+    let started = beyond.run(move || command.spawn()).and_then(|child| child);
+    Ok(Process::new(started.map_err(system(doing))?))
 }
 
 const LETTERS: &str = "thequickbrownfoxjumpsoverthelazydog";
@@ -268,7 +298,11 @@ const HAS_FOCUS: &str = "['TEXTAREA', 'CANVAS'].includes(document.activeElement?
 /// Of IP and UDP, which a link does not count.
 const HEADERS: u64 = 28;
 
+/// A terminal, up to what it runs.
+const FOOT: &str = "foot --override=font=monospace:size=10";
+
 const PORT: u16 = 7000;
+const VNC_PORT: u16 = 5971;
 const DISPLAY: &str = ":71";
 /// Until a window has its last size.
 const SETTLE: Duration = Duration::from_secs(1);

@@ -1,5 +1,5 @@
 //! `wayferry bench browser`: typing into a terminal that a page in Chromium shows, over links that lose packets, and
-//! scrolling in it, and the same in a page of noVNC before a VNC server; and decoding in the page alone.
+//! scrolling in it, and the same in pages of noVNC before VNC servers; and decoding in the page alone.
 //!
 //! The host and its programs are processes in a network of their own, the browser is one here, and what passes between
 //! the networks is TCP and UDP of the kernel. The page itself says when the pixels of its canvas changed after a key
@@ -20,7 +20,7 @@ use self::decode::{Decoded, Kind};
 use self::desk::{Desk, Eyes, Typed};
 use self::row::{Row, Target};
 use self::scroll::Scrolled;
-use super::{document, write_text};
+use super::{document, headless, write_text};
 use crate::error::Error;
 use crate::flags::BenchFlags;
 use crate::tunnel;
@@ -42,13 +42,13 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<u8, Error> {
     if is_wanted(flags, "keys") {
         for (percent, most) in LOSSES {
             let seen = bench.keys(percent)?;
-            tell(&browser(seen.each_ref().map(|seen| &seen.browser)), told(percent, most, seen));
+            tell(&browser(seen.each_ref().map(|seen| &seen.browser)), told(percent, most, &seen));
         }
     }
     if is_wanted(flags, "scroll") {
         for (percent, _) in LOSSES.into_iter().take(SCROLLED) {
             let (name, scrolled) = bench.scroll(percent)?;
-            tell(&name, scroll::told(percent, scrolled));
+            tell(&name, scroll::told(percent, &scrolled));
         }
     }
     if is_wanted(flags, "decode") && bench.viewers[0].is_some() {
@@ -70,32 +70,33 @@ fn is_wanted(flags: &BenchFlags, part: &str) -> bool {
 }
 
 /// The pages that are to be measured.
-fn viewers(flags: &BenchFlags) -> [Option<Viewer>; 2] {
-    let all = [Viewer::Wayferry, Viewer::NoVnc];
-    let is_page = |only: &str| all.iter().any(|viewer| viewer.name().contains(only));
-    let is_wanted = |viewer: Viewer| {
-        flags.only.as_deref().is_none_or(|only| !is_page(only) || viewer.name().contains(only))
-    };
-    all.map(|viewer| is_wanted(viewer).then_some(viewer))
+fn viewers(flags: &BenchFlags) -> Each<Option<Viewer>> {
+    let is_page = |only: &str| VIEWERS.iter().any(|viewer| viewer.name().contains(only));
+    let named = flags.only.as_deref().filter(|only| is_page(only));
+    // Who asks for it by name is told what it needs.
+    let is_possible = |viewer: Viewer| viewer != Viewer::WayVnc || headless::is_possible();
+    VIEWERS.map(|viewer| {
+        named.map_or(is_possible(viewer), |only| viewer.name().contains(only)).then_some(viewer)
+    })
 }
 
 /// What the browser called itself in those that were measured.
-fn browser(names: [&String; 2]) -> String {
+fn browser(names: Each<&String>) -> String {
     names.into_iter().find(|name| !name.is_empty()).cloned().unwrap_or_default()
 }
 
 /// What all measurements have in common.
 struct Bench<'a> {
-    viewers: [Option<Viewer>; 2],
+    viewers: Each<Option<Viewer>>,
     signals: &'a Signals,
     quick: bool,
 }
 
 impl Bench<'_> {
     /// Opens each page and types into it, over a link that loses so much.
-    fn keys(&self, percent: f64) -> Result<[Seen; 2], Error> {
+    fn keys(&self, percent: f64) -> Result<Each<Seen>, Error> {
         let (keys, openings) = if self.quick { (20, 1) } else { (KEYS, OPENINGS) };
-        let mut seen = [Seen::default(), Seen::default()];
+        let mut seen: Each<Seen> = Each::default();
         for opening in 0..openings {
             for (seen, viewer) in seen.iter_mut().zip(self.viewers) {
                 let Some(viewer) = viewer else { continue };
@@ -120,9 +121,9 @@ impl Bench<'_> {
     }
 
     /// Scrolls in each page, over a link that loses so much; tells the browser's name, too.
-    fn scroll(&self, percent: f64) -> Result<(String, [Scrolled; 2]), Error> {
+    fn scroll(&self, percent: f64) -> Result<(String, Each<Scrolled>), Error> {
         let time = if self.quick { SCROLL_QUICKLY } else { SCROLL };
-        let mut scrolled = [Scrolled::default(), Scrolled::default()];
+        let mut scrolled: Each<Scrolled> = Each::default();
         let mut name = String::new();
         for (scrolled, viewer) in scrolled.iter_mut().zip(self.viewers) {
             let Some(viewer) = viewer else { continue };
@@ -139,14 +140,23 @@ impl Bench<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Viewer {
     Wayferry,
-    NoVnc,
+    /// noVNC before TigerVNC.
+    TigerVnc,
+    /// noVNC before wayvnc.
+    WayVnc,
 }
+
+/// One of each viewer's.
+type Each<T> = [T; VIEWERS.len()];
+
+const VIEWERS: [Viewer; 3] = [Viewer::Wayferry, Viewer::TigerVnc, Viewer::WayVnc];
 
 impl Viewer {
     fn name(self) -> &'static str {
         match self {
             Self::Wayferry => "wayferry",
-            Self::NoVnc => "noVNC",
+            Self::TigerVnc => "tigervnc-novnc",
+            Self::WayVnc => "wayvnc-novnc",
         }
     }
 }
@@ -178,35 +188,35 @@ impl Seen {
 }
 
 /// What is told of a link that loses so much; at most `most` milliseconds are the goal for p99 of keys.
-fn told(loss_percent: f64, most: f64, [ours, peer]: [Seen; 2]) -> Vec<Row> {
+fn told(loss_percent: f64, most: f64, seen: &Each<Seen>) -> Vec<Row> {
     let soon = 1500.0 + 4.0 * FLOOR.as_millis() as f64;
-    let count = |seen: &Seen, number: fn(&Typed) -> u32| {
-        if seen.bytes.is_empty() { vec![] } else { vec![f64::from(number(&seen.typed))] }
+    let count = |seen: &Seen, number: u32| {
+        if seen.bytes.is_empty() { vec![] } else { vec![f64::from(number)] }
     };
-    let counted = |number| [count(&ours, number), count(&peer, number)];
-    let (unseen, early) = (counted(|typed| typed.unseen), counted(|typed| typed.early));
     let at_most = |part, most| Some(Target::AtMost(part, most));
-    let row = |case, unit, figures, target| row(case, unit, loss_percent, figures, target);
+    let row = |case, unit, part: &dyn Fn(&Seen) -> Vec<f64>, target| {
+        row(case, unit, loss_percent, seen.each_ref().map(part), target)
+    };
     vec![
-        row("key-to-pixel", "ms", [ours.typed.late, peer.typed.late], at_most(0.99, most)),
-        row("page-later", "ms", [ours.typed.later, vec![]], None),
-        row("keys-unseen", "keys", unseen, at_most(1.0, 0.0)),
-        row("changes-early", "", early, None),
-        row("bytes-per-key", "B", [ours.bytes, peer.bytes], None),
-        row("page-load", "ms", [ours.first, peer.first], at_most(0.5, soon)),
+        row("key-to-pixel", "ms", &|seen| seen.typed.late.clone(), at_most(0.99, most)),
+        row("page-later", "ms", &|seen| seen.typed.later.clone(), None),
+        row("keys-unseen", "keys", &|seen| count(seen, seen.typed.unseen), at_most(1.0, 0.0)),
+        row("changes-early", "", &|seen| count(seen, seen.typed.early), None),
+        row("bytes-per-key", "B", &|seen| seen.bytes.clone(), None),
+        row("page-load", "ms", &|seen| seen.first.clone(), at_most(0.5, soon)),
     ]
 }
 
-/// What was measured of both pages over such a link.
+/// What was measured of all pages over such a link.
 fn row(
     case: &'static str,
     unit: &'static str,
     loss_percent: f64,
-    [ours, peer]: [Vec<f64>; 2],
+    [ours, peers @ ..]: Each<Vec<f64>>,
     target: Option<Target>,
 ) -> Row {
     let (rtt_ms, rate_mbps) = (FLOOR.as_millis() as u32, (RATE / 1_000_000) as u32);
-    Row { case, rtt_ms, rate_mbps, loss_percent, ours, peer, unit, target }
+    Row { case, rtt_ms, rate_mbps, loss_percent, ours, peers, unit, target }
 }
 
 fn links(percent: f64, opening: u64) -> [LinkConfig; 2] {

@@ -1,10 +1,10 @@
-//! What is told of one thing that was measured in both pages, and the JSON of it.
+//! What is told of one thing that was measured in all pages, and the JSON of it.
 
 use serde_json::{Value, json};
 
 use crate::bench::{round, share};
 
-/// One figure of a link: of Wayferry's page, and of the other beside it.
+/// One figure of a link: of Wayferry's page, and of the others beside it.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) case: &'static str,
@@ -12,7 +12,7 @@ pub(super) struct Row {
     pub(super) rate_mbps: u32,
     pub(super) loss_percent: f64,
     pub(super) ours: Vec<f64>,
-    pub(super) peer: Vec<f64>,
+    pub(super) peers: [Vec<f64>; PEERS.len()],
     pub(super) unit: &'static str,
     pub(super) target: Option<Target>,
 }
@@ -49,8 +49,9 @@ impl Row {
             (Some(target), Some(false)) => format!("MISSES {}", target.value()),
             _ => String::new(),
         };
-        let pages = [("Wayferry", &self.ours, met), (PEER, &self.peer, String::new())];
-        pages.into_iter().filter(|(_, values, _)| !values.is_empty()).map(|(page, values, met)| {
+        let peers = PEERS.iter().zip(&self.peers).map(|((_, name), peer)| (*name, peer, String::new()));
+        let pages = std::iter::once(("Wayferry", &self.ours, met)).chain(peers);
+        pages.filter(|(_, values, _)| !values.is_empty()).map(|(page, values, met)| {
             let [p50, p95, p99, max] = [0.5, 0.95, 0.99, 1.0].map(|part| share(values, part));
             format!(
                 "{:<14} rtt {:>3}  loss {} %  {page:<16} p50 {p50:>8.1}  p95 {p95:>8.1}  p99 {p99:>8.1}  max {max:>8.1} \
@@ -62,8 +63,6 @@ impl Row {
 
     pub(super) fn json(&self, browser: &str) -> Value {
         let mut row = figures(&self.ours);
-        let mut peer = figures(&self.peer);
-        peer["name"] = json!(PEER);
         row["case"] = json!(self.case);
         row["browser"] = json!(browser);
         row["rtt_ms"] = json!(self.rtt_ms);
@@ -72,7 +71,11 @@ impl Row {
         row["unit"] = json!(self.unit);
         row["target"] = json!(self.target.map(Target::value));
         row["met"] = json!(self.is_met());
-        row["peer"] = if self.peer.is_empty() { Value::Null } else { peer };
+        for ((key, name), peer) in PEERS.iter().zip(&self.peers) {
+            let mut told = figures(peer);
+            told["name"] = json!(name);
+            row[key] = if peer.is_empty() { Value::Null } else { told };
+        }
         row
     }
 
@@ -88,26 +91,28 @@ fn figures(values: &[f64]) -> Value {
     json!({ "p50": at(0.5), "p95": at(0.95), "p99": at(0.99), "max": at(1.0), "of": values.len() })
 }
 
-const PEER: &str = "TigerVNC + noVNC";
+/// What the JSON and people call the others.
+const PEERS: [(&str, &str); 2] = [("peer", "TigerVNC + noVNC"), ("wayvnc", "wayvnc + noVNC")];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn row(ours: &[f64], peer: &[f64]) -> Row {
-        let (ours, peer) = (ours.to_vec(), peer.to_vec());
+        let (ours, peers) = (ours.to_vec(), [peer.to_vec(), vec![]]);
         let (rtt_ms, rate_mbps, loss_percent) = (100, 20, 1.0);
         let (case, unit, target) = ("key-to-pixel", "ms", Some(Target::AtMost(0.5, 2.0)));
-        Row { case, rtt_ms, rate_mbps, loss_percent, ours, peer, unit, target }
+        Row { case, rtt_ms, rate_mbps, loss_percent, ours, peers, unit, target }
     }
 
     #[test]
-    fn a_row_has_both_beside_each_other() {
+    fn a_row_has_all_beside_each_other() {
         let json = row(&[3.0, 1.0, 2.0], &[5.0]).json("Chrome/1");
         let expected = json!({
             "case": "key-to-pixel", "browser": "Chrome/1", "rtt_ms": 100, "rate_mbps": 20, "loss_percent": 1.0,
             "p50": 2.0, "p95": 3.0, "p99": 3.0, "max": 3.0, "of": 3, "unit": "ms", "target": 2.0, "met": true,
-            "peer": { "name": PEER, "p50": 5.0, "p95": 5.0, "p99": 5.0, "max": 5.0, "of": 1 },
+            "peer": { "name": "TigerVNC + noVNC", "p50": 5.0, "p95": 5.0, "p99": 5.0, "max": 5.0, "of": 1 },
+            "wayvnc": null,
         });
         assert_eq!(json, expected);
     }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use wayferry_stage::now;
 
 use super::desk::Desk;
-use super::row;
 use super::row::{Row, Target};
+use super::{Each, row};
 use crate::error::{Error, SessionError};
 
 /// What was measured of one page over one link.
@@ -45,14 +45,16 @@ pub(super) fn measure(desk: &mut Desk<'_>, time: Duration) -> Result<Scrolled, E
 }
 
 /// What is told of a link that loses so much.
-pub(super) fn told(loss_percent: f64, [ours, peer]: [Scrolled; 2]) -> Vec<Row> {
-    let row = |case, unit, figures, target| row(case, unit, loss_percent, figures, target);
+pub(super) fn told(loss_percent: f64, scrolled: &Each<Scrolled>) -> Vec<Row> {
+    let row = |case, unit, part: fn(&Scrolled) -> &Vec<f64>, target| {
+        row(case, unit, loss_percent, scrolled.each_ref().map(|of| part(of).clone()), target)
+    };
     vec![
-        row("scroll-rate", "fps", [ours.rate, peer.rate], Some(Target::AtLeast(50.0))),
-        row("scroll-gap", "ms", [ours.gaps, peer.gaps], None),
-        row("scroll-bytes", "B", [ours.bytes, peer.bytes], None),
-        row("tab-idle", "%", [ours.idle, peer.idle], None),
-        row("tab-scroll", "%", [ours.busy, peer.busy], None),
+        row("scroll-rate", "fps", |of| &of.rate, Some(Target::AtLeast(50.0))),
+        row("scroll-gap", "ms", |of| &of.gaps, None),
+        row("scroll-bytes", "B", |of| &of.bytes, None),
+        row("tab-idle", "%", |of| &of.idle, None),
+        row("tab-scroll", "%", |of| &of.busy, None),
     ]
 }
 

@@ -1,33 +1,24 @@
 //! Typing into a terminal that is a window of its own, and into the same on a whole screen; and that screen at rest.
 //!
-//! The screen is sway's without a monitor, with nothing on it but the terminal. It must not run as root, so it has a
-//! user of its own, which needs root. Invariant: a key is answered before the next one is pressed, or is not.
+//! The screen is sway's without a monitor, with nothing on it but the terminal. Invariant: a key is answered before the
+//! next one is pressed, or is not.
 
 use std::fs;
-use std::os::unix::fs::chown;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use wayferry_stage::{LinkConfig, LinkStats, StageEvent, Stamped, SurfaceId, now};
 
 use super::site::Site;
 use super::{LETTERS, ONE_WAY, RATE, Trouble, foot, load};
-use crate::bench::processes::{Process, beside, system};
-use crate::bench::{Figures, Row, Setting, Target, rig};
-use crate::error::{Error, SessionError};
+use crate::bench::headless::Screen;
+use crate::bench::processes::beside;
+use crate::bench::{Figures, Row, Setting, Target};
+use crate::error::Error;
 use wayferry_host::edge::signals::Signals;
 use wayferry_host::edge::socket::RuntimeDir;
 
 /// What `--only` calls it.
 pub(super) const NAME: &str = "screen";
-
-/// Whether sway can have a user of its own: in a namespace of another user's there is none but root.
-pub(super) fn is_possible() -> bool {
-    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    let count = map.split_whitespace().nth(2).and_then(|count| count.parse::<u32>().ok());
-    count.is_some_and(|count| count > USER)
-}
 
 /// Measures both, the one beside the other.
 pub(super) fn measure(quick: bool, signals: &Signals) -> Result<Vec<Row>, Error> {
@@ -36,9 +27,10 @@ pub(super) fn measure(quick: bool, signals: &Signals) -> Result<Vec<Row>, Error>
         let script = format!("exec {} --title={TITLE} sh -c '{ECHO}'", foot(COLUMNS, ROWS));
         Desk::start(&script, TITLE, signals)?.type_keys(keys)?
     };
-    let screen = Screen::start(signals)?;
+    let terminal = format!("{} --title={TITLE}", foot(COLUMNS, ROWS));
+    let screen = Screen::start([&terminal, ECHO], signals, |mut sway| sway.spawn())?;
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let desk = Desk::start(&screen.script(), &format!("Desktop of {}", host.trim()), signals)?;
+    let desk = Desk::start(&script(&screen), &format!("Desktop of {}", host.trim()), signals)?;
     let shown = desk.type_keys(keys)?;
     let rest = desk.rest(if quick { REST / 6 } else { REST })?;
     Ok(rows(&window, &shown, rest))
@@ -145,63 +137,11 @@ fn payload(stats: &LinkStats) -> u64 {
     stats.up.offered_bytes + stats.down.offered_bytes
 }
 
-/// A compositor without a monitor, and the terminal on its screen.
-struct Screen {
-    _sway: Process,
-    place: Place,
-}
-
-/// Its directory, which is removed with the value.
-struct Place(PathBuf);
-
-impl Screen {
-    fn start(signals: &Signals) -> Result<Self, Error> {
-        let place = Place(std::env::temp_dir().join(format!("wayferry-screen-{}", std::process::id())));
-        let making = system("making a directory for a screen's user");
-        fs::create_dir(&place.0).map_err(&making)?;
-        let terminal = foot(COLUMNS, ROWS);
-        let config = format!("{CONFIG}exec {terminal} --title={TITLE} sh -c '{ECHO}'\n");
-        fs::write(place.0.join("config"), config).map_err(&making)?;
-        chown(&place.0, Some(USER), Some(USER)).map_err(&making)?;
-        let mut sway = Command::new("setpriv");
-        sway.args([format!("--reuid={USER}"), format!("--regid={USER}")]);
-        sway.args(["--clear-groups", "sway", "-c"]).arg(place.0.join("config"));
-        sway.env("XDG_RUNTIME_DIR", &place.0).env("HOME", &place.0);
-        sway.envs([
-            ("WLR_BACKENDS", "headless"),
-            ("WLR_RENDERER", "pixman"),
-            ("WLR_LIBINPUT_NO_DEVICES", "1"),
-        ]);
-        sway.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let sway = Process::new(sway.spawn().map_err(system("starting sway, which needs root"))?);
-        let until = now() + PATIENCE;
-        while !place.socket().exists() {
-            if now() > until {
-                return Err(SessionError::Lost("sway gave no screen; it is started as root".into()).into());
-            }
-            rig::pass(signals, MOMENT)?;
-        }
-        Ok(Self { _sway: sway, place })
-    }
-
-    /// What a session runs that shows it.
-    fn script(&self) -> String {
-        let (program, socket) = (beside(), self.place.socket());
-        let [program, socket, place] = [&program, &socket, &self.place.0].map(|path| path.display());
-        format!("exec '{program}' screen --of '{socket}' --runtime-dir '{place}'")
-    }
-}
-
-impl Place {
-    fn socket(&self) -> PathBuf {
-        self.0.join("wayland-1")
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// What a session runs that shows that screen.
+fn script(screen: &Screen) -> String {
+    let (program, socket) = (beside(), screen.socket());
+    let [program, socket, place] = [&program, &socket, screen.runtime_dir()].map(|path| path.display());
+    format!("exec '{program}' screen --of '{socket}' --runtime-dir '{place}'")
 }
 
 /// Of the terminal.
@@ -212,13 +152,6 @@ const ECHO: &str = "stty -icanon; exec cat > /dev/null";
 const COLUMNS: u32 = 100;
 const ROWS: u32 = 30;
 
-/// No window decorations, and nothing that moves.
-const CONFIG: &str = "output HEADLESS-1 resolution 800x600\ndefault_border none\nxwayland disable\n\
-                      output * bg #336699 solid_color\n";
-
-/// The user and group that Linux has for programs that own nothing.
-const USER: u32 = 65534;
-
 const KEYS: u32 = 200;
 /// Between two keys at least; an answer takes a round trip and some frames.
 const KEY_PERIOD: Duration = Duration::from_millis(180);
@@ -226,5 +159,3 @@ const KEY_PERIOD: Duration = Duration::from_millis(180);
 const SETTLE: Duration = Duration::from_secs(3);
 /// How long it is watched at rest.
 const REST: Duration = Duration::from_secs(60);
-const PATIENCE: Duration = Duration::from_secs(10);
-const MOMENT: Duration = Duration::from_millis(50);
