@@ -283,12 +283,12 @@ fn regression_stops_were_kept_without_end_for_a_peer_that_reads_nothing() {
     let mut said = 0;
     // Each stream is stopped before its reset comes.
     while open_and_stop(&mut *carrier, &mut raw, said) {
-        raw.write_all(&frames(said, &[2], &[0])).unwrap();
+        raw.write_all(&frames(said, &[2], &[0]).concat()).unwrap();
         said += ROUND;
         assert!(said < 1_000_000, "it is read on");
     }
     // Once it reads, all that it says is heard.
-    let (mut writer, resets) = (raw.try_clone().unwrap(), frames(said, &[2], &[0]));
+    let (mut writer, resets) = (raw.try_clone().unwrap(), frames(said, &[2], &[0]).concat());
     let writing = std::thread::spawn(move || writer.write_all(&resets));
     raw.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
     let (mut heard, mut piece) = (0, vec![0; 1 << 16]);
@@ -304,19 +304,35 @@ fn regression_stops_were_kept_without_end_for_a_peer_that_reads_nothing() {
 /// Streams that are open at once.
 const ROUND: u32 = 1000;
 
-/// Frames of this kind for the next streams.
-fn frames(first: u32, kind: &[u8], rest: &[u8]) -> Vec<u8> {
+/// Frames of this kind for the next streams; the last one of them by itself.
+fn frames(first: u32, kind: &[u8], rest: &[u8]) -> [Vec<u8>; 2] {
     // Varints of four bytes (RFC 9000 §16).
     let number = |stream: u32| (stream | 0x8000_0000).to_be_bytes();
-    (first..first + ROUND).flat_map(|stream| [kind, &number(stream), rest].concat()).collect()
+    let frames = |streams: std::ops::Range<u32>| -> Vec<u8> {
+        streams.flat_map(|stream| [kind, &number(stream), rest].concat()).collect()
+    };
+    let last = first + ROUND - 1;
+    [frames(first..last), frames(last..first + ROUND)]
 }
 
-/// Opens streams, and stops all when they have come; `false` where they do not within half a second.
+/// Opens streams, and stops all when they have come; `false` where they do not within two seconds.
+///
+/// The last one comes when the others were stopped: the thread that has read it takes the stops before it reads again.
 fn open_and_stop(carrier: &mut dyn Carrier, raw: &mut UnixStream, first: u32) -> bool {
+    let [others, last] = frames(first, &[0], &[1, b'x']);
+    raw.write_all(&others).unwrap();
+    if !stop(carrier, ROUND - 1) {
+        return false;
+    }
+    raw.write_all(&last).unwrap();
+    stop(carrier, 1)
+}
+
+/// Stops so many streams, each when it has come.
+fn stop(carrier: &mut dyn Carrier, count: u32) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    raw.write_all(&frames(first, &[0], &[1, b'x'])).unwrap();
     let mut stopped = 0;
-    while stopped < ROUND {
+    while stopped < count {
         match carrier.poll_arrival() {
             Some(Arrival::Data { stream, .. }) => {
                 carrier.transmit(Transmit::Stop { stream, code: 1 });
@@ -326,7 +342,7 @@ fn open_and_stop(carrier: &mut dyn Carrier, raw: &mut UnixStream, first: u32) ->
             None => {
                 let wake = carrier.wake_fd();
                 let mut fds = [PollFd::new(&wake, PollFlags::IN)];
-                let moment = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+                let moment = Timespec { tv_sec: 2, tv_nsec: 0 };
                 if poll(&mut fds, Some(&moment)).unwrap() == 0 {
                     return false;
                 }
