@@ -354,7 +354,7 @@ impl Drop for Reactor {
 /// Bytes that a loop's thread encrypts and sends itself: a few packets.
 const PROMPT_MAX: usize = 4 << 10;
 /// Bytes of one turn from which on the engine's thread encrypts and sends beside this one, which goes on writing.
-const CORK_MAX: usize = 16 << 10;
+const CORK_MAX: usize = 64 << 10;
 /// Things that follow the first of a turn which is busy.
 const BUSY: usize = 8;
 /// Microseconds after which what is held back goes to the engine's thread: the turn is long.
