@@ -17,6 +17,8 @@ mod peers;
 mod pem_file;
 pub mod quic;
 mod roots;
+// Of sessions, which run on Linux; the Python package runs elsewhere, too.
+#[cfg(target_os = "linux")]
 pub mod site;
 pub mod ticket;
 mod tickets;
