@@ -152,9 +152,9 @@ pub(crate) enum BenchCommand {
     /// over far links. It needs /dev/net/tun, namespaces, `unshare`, `ip`, foot and bash.
     Typing(BenchFlags),
     /// Typing into foot that a page in Chromium shows, over links that lose packets, and scrolling there, beside noVNC
-    /// before TigerVNC with xterm and before wayvnc with foot in sway; and decoding in the page beside natively. It needs
-    /// /dev/net/tun, namespaces, `unshare`, `ip`, foot, perl, chromium, and for noVNC websockify, novnc, Xtigervnc,
-    /// xterm, and, as root, wayvnc and sway.
+    /// before TigerVNC with xterm and before wayvnc with foot in sway; and decoding in the page beside natively. It
+    /// needs /dev/net/tun, namespaces, `unshare`, `ip`, foot, perl, chromium, and for noVNC websockify, novnc,
+    /// Xtigervnc, xterm, and, as root, wayvnc and sway.
     Browser(BenchFlags),
     /// How soon the windows are fresh again: after an outage, a change of address, with another display or compositor.
     Resume(BenchFlags),
