@@ -64,6 +64,7 @@ impl Connection {
             early: turns.slot(),
         };
         let over = Arc::new(AtomicBool::new(false));
+        connection.belong_to(turns.ready());
         Self { turns, connection: Kept::new(connection), slots, waiting: None, over, url }
     }
 

@@ -36,6 +36,7 @@ pub(crate) fn listen(
         .detach(|| endpoint::Listener::bind(&engine, address.0, tls, config, admission))
         .map_err(exception)?;
     let turns = reactor.get().turns();
+    listener.belong_to(turns.ready());
     Ok(Listener { slot: turns.slot(), turns, listener: Kept::new(listener), closed: None, stopped: false })
 }
 

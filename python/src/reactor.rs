@@ -222,6 +222,11 @@ impl Turns {
         self.priorities.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What the loop drains, for those that belong to it.
+    pub(crate) fn ready(&self) -> &Arc<Ready> {
+        &self.ready
+    }
+
     /// A fresh token.
     pub(crate) fn slot(&self) -> Slot {
         let token = self.ready.token();
@@ -229,12 +234,13 @@ impl Turns {
     }
 }
 
-/// A cork that is dropped wakes what it holds, which takes locks of the engine; in a forked child they may be held for
-/// ever.
+/// A cork that is dropped wakes what it holds, which takes locks of the engine, and so does the list, which also tells
+/// the system whose sockets it watches; in a forked child the locks may be held for ever, and the parent has the
+/// sockets.
 impl Drop for Turns {
     fn drop(&mut self) {
         if guard::is_forked() {
-            std::mem::forget(std::mem::take(&mut self.cork));
+            std::mem::forget((std::mem::take(&mut self.cork), Arc::clone(&self.ready)));
         }
     }
 }

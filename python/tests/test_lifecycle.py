@@ -286,6 +286,10 @@ async def test_a_blocked_loop_keeps_its_connections() -> None:
     async with pair(config=config) as (client, server), asyncio.TaskGroup() as group:
         group.create_task(echo(server))
         stream = await client.open_bi()
+        # Loops that exchange little read the sockets themselves.
+        for _ in range(20):
+            await stream.send.write(b"?")
+            assert await stream.receive.read_exactly(1) == b"?"
         # Not a wait but what is tested: the loop of both ends does nothing for longer than the idle timeout.
         time.sleep(2.0)  # noqa: ASYNC251
         await stream.send.write(b"alive")

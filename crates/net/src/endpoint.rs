@@ -18,6 +18,7 @@ mod drain;
 mod early;
 mod engine;
 mod failure;
+mod lease;
 mod link;
 mod listen;
 mod probe;

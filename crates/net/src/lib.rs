@@ -23,7 +23,9 @@ pub mod site;
 pub mod ticket;
 mod tickets;
 mod trust;
+mod udp;
 mod wake;
+mod watch;
 
 pub use self::byte_stream::ByteStream;
 pub use self::carrier::{Carrier, QUEUE_LIMIT};

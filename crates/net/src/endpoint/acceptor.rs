@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use super::arrived::Arrived;
 use super::link::{Link, Side, canonical};
-use super::sockets::Sockets;
+use super::runtime::PromptRuntime;
 use super::stash::{Stash, Stashed};
 use super::{Accepted, Config, Connection, Engine, Failure, Retry, ServerTls};
 
@@ -28,7 +28,7 @@ use super::{Accepted, Config, Connection, Engine, Failure, Retry, ServerTls};
 pub(super) struct Acceptor {
     pub(super) engine: Engine,
     pub(super) endpoint: Endpoint,
-    pub(super) sockets: Sockets,
+    pub(super) runtime: Arc<PromptRuntime>,
     pub(super) config: Config,
     pub(super) retry: Retry,
     pub(super) web: AtomicBool,
@@ -101,7 +101,7 @@ impl Acceptor {
             incoming.refuse();
         }
         self.stopping.notify_one();
-        self.sockets.close_when_idle(&self.engine, &self.endpoint);
+        self.runtime.sockets.close_when_idle(&self.engine, &self.endpoint);
     }
 
     pub(super) fn server(&self) -> MutexGuard<'_, (ServerTls, Arc<ServerConfig>)> {

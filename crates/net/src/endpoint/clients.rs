@@ -41,6 +41,7 @@ pub(super) struct Kind {
 pub(super) struct Begun {
     pub(super) connecting: Connecting,
     pub(super) endpoint: Endpoint,
+    pub(super) runtime: Arc<PromptRuntime>,
     /// Where other connections may be, too: the way of this one.
     pub(super) lane: Option<Lane>,
 }
@@ -132,7 +133,12 @@ pub(super) fn alone(
     if begun.is_ok() {
         shared.sockets().close_when_idle(engine, &shared.endpoint);
     }
-    Ok(begun.map(|connecting| Begun { connecting, endpoint: shared.endpoint, lane: None }))
+    Ok(begun.map(|connecting| Begun {
+        connecting,
+        endpoint: shared.endpoint,
+        runtime: shared.runtime,
+        lane: None,
+    }))
 }
 
 impl Shared {
@@ -161,7 +167,8 @@ impl Shared {
         connect: impl Fn(&Endpoint) -> Result<Connecting, ConnectError>,
     ) -> Result<Begun, ConnectError> {
         let (connecting, lane) = self.sockets().lane(|| self.connect(connect));
-        Ok(Begun { connecting: connecting?, endpoint: self.endpoint.clone(), lane })
+        let (endpoint, runtime) = (self.endpoint.clone(), Arc::clone(&self.runtime));
+        Ok(Begun { connecting: connecting?, endpoint, runtime, lane })
     }
 
     /// Where `connect` panics, nothing is sent or received here any more.

@@ -21,6 +21,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::clients::{self, Begun, Kind};
 use super::link::{Link, Side};
 use super::probe;
+use super::runtime::PromptRuntime;
 use super::sockets::Lane;
 use super::{By, ClientTls, Config, Connection, Engine, Failure, Pending};
 use crate::keylog::KeyLogTo;
@@ -67,7 +68,8 @@ pub(super) async fn connect_link(
     let plan = Plan::new(target, tls, config)?;
     let ticket = plan.ticket.clone();
     let won = Box::pin(plan.race(&engine)).await?;
-    let side = Side::Client { udp_buffer: config.udp_buffer, lane: won.lane.map(Arc::new) };
+    let side =
+        Side::Client { udp_buffer: config.udp_buffer, lane: won.lane.map(Arc::new), runtime: won.runtime };
     let mut link = Link::new(won.connection, engine, won.endpoint, side, config);
     link.ticket = ticket;
     if let Some(accepted) = won.accepted {
@@ -92,6 +94,7 @@ struct Plan {
 struct Won {
     connection: noq::Connection,
     endpoint: Endpoint,
+    runtime: Arc<PromptRuntime>,
     /// `None`: the endpoint is the connection's own.
     lane: Option<Lane>,
     accepted: Option<ZeroRttAccepted>,
@@ -221,19 +224,21 @@ async fn attempt(
     address: SocketAddr,
     early: bool,
 ) -> Result<Result<Won, ConnectionError>, Failure> {
-    let Begun { connecting, endpoint, lane } = begun;
+    let Begun { connecting, endpoint, runtime, lane } = begun;
     if !early {
-        return attempt_whole(Begun { connecting, endpoint, lane }, address).await;
+        return attempt_whole(Begun { connecting, endpoint, runtime, lane }, address).await;
     }
     match connecting.into_0rtt() {
-        Ok((connection, accepted)) => Ok(Ok(Won { connection, endpoint, lane, accepted: Some(accepted) })),
+        Ok((connection, accepted)) => {
+            Ok(Ok(Won { connection, endpoint, runtime, lane, accepted: Some(accepted) }))
+        }
         // The ticket has expired.
-        Err(connecting) => attempt_whole(Begun { connecting, endpoint, lane }, address).await,
+        Err(connecting) => attempt_whole(Begun { connecting, endpoint, runtime, lane }, address).await,
     }
 }
 
 async fn attempt_whole(begun: Begun, address: SocketAddr) -> Result<Result<Won, ConnectionError>, Failure> {
-    let Begun { mut connecting, endpoint, lane } = begun;
+    let Begun { mut connecting, endpoint, runtime, lane } = begun;
     let began = Instant::now();
     let connected = tokio::select! {
         connected = &mut connecting => connected,
@@ -248,7 +253,7 @@ async fn attempt_whole(begun: Begun, address: SocketAddr) -> Result<Result<Won, 
             }
         }
     };
-    Ok(connected.map(|connection| Won { connection, endpoint, lane, accepted: None }))
+    Ok(connected.map(|connection| Won { connection, endpoint, runtime, lane, accepted: None }))
 }
 
 /// How long a handshake may take before it is begun anew, for the first time.

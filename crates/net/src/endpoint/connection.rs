@@ -10,14 +10,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use noq::{ConnectionError, PathId, Runtime, TokioRuntime};
+use noq::{ConnectionError, PathId};
 use rustls::pki_types::CertificateDer;
 
 use super::early::Verdict;
 use super::link::{Link, Side};
 use super::slots::Slot;
-use super::{Drain, Failure, PathInfo, ReceiveStream, SendStream, Stats};
+use super::{Drain, Failure, PathInfo, Ready, ReceiveStream, SendStream, Stats};
 use crate::quic::socket;
+use crate::udp::Receiver;
 
 /// A QUIC connection, or the one WebTransport session of one. Clones share it, but each waits for itself. It is closed
 /// with code 0 when the last clone and the last of its streams is dropped.
@@ -178,7 +179,7 @@ impl Connection {
         if let Some(failure) = self.link.failure() {
             return Err(failure);
         }
-        let Side::Client { udp_buffer, lane } = &self.link.side else {
+        let Side::Client { udp_buffer, lane, .. } = &self.link.side else {
             return Err(Failure::Config("only the side that connected can move".into()));
         };
         if self.link.endpoint.local_addr()?.is_ipv6() != address.is_ipv6() {
@@ -191,7 +192,7 @@ impl Connection {
                 if lane.address().is_none() {
                     self.link.close_at_end(lane);
                 }
-                lane.move_to(TokioRuntime.wrap_udp_socket(socket)?)?;
+                lane.move_to(Receiver::new(socket)?)?;
                 // noq tells all connections of an endpoint, or none.
                 self.link.endpoint.handle_network_change(None);
             }
@@ -201,6 +202,14 @@ impl Connection {
             }
         }
         Ok(())
+    }
+
+    /// It belongs to the loop that drains `ready`, which reads the socket itself while it has little to do. On the side
+    /// that listens that is the listener's.
+    pub fn belong_to(&self, ready: &Arc<Ready>) {
+        if let Side::Client { runtime, .. } = &self.link.side {
+            runtime.belong_to(ready);
+        }
     }
 
     /// Goes on under another of the connection IDs that the peer has given (RFC 9000 §5.1.1), if there is one. Other

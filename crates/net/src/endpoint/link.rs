@@ -18,7 +18,7 @@ use super::arrived::Arrived;
 use super::drain::Finished;
 use super::early::{Early, Verdict};
 use super::receive::Stream;
-use super::runtime::promptly;
+use super::runtime::{PromptRuntime, promptly};
 use super::sockets::Lane;
 use super::stash::Stash;
 use super::web::Session;
@@ -57,6 +57,7 @@ pub(super) enum Side {
         udp_buffer: usize,
         /// On an endpoint that others share: its own way.
         lane: Option<Arc<Lane>>,
+        runtime: Arc<PromptRuntime>,
     },
     /// The peer.
     Server {

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, mpsc};
 use super::acceptor::{Acceptor, Counts, keep, server_config};
 use super::link::saturate;
 use super::runtime::PromptRuntime;
-use super::{By, Config, Connection, Engine, Failure, Pending, ServerTls};
+use super::{By, Config, Connection, Engine, Failure, Pending, Ready, ServerTls};
 use crate::quic::socket;
 
 /// A bound UDP port that accepts connections until it is closed or dropped. Connections live on when it is dropped.
@@ -93,17 +93,16 @@ impl Listener {
         let server = server_config(tls, &config, admission.web)?;
         let (socket, _) = socket::bind(address, config.udp_buffer)?;
         let runtime = Arc::<PromptRuntime>::default();
-        let sockets = runtime.sockets.clone();
         let endpoint = {
             let _inside = engine.enter();
-            Endpoint::new(EndpointConfig::default(), Some((*server).clone()), socket, runtime)?
+            Endpoint::new(EndpointConfig::default(), Some((*server).clone()), socket, runtime.clone())?
         };
         let address = endpoint.local_addr()?;
         let (taken, arrivals) = mpsc::channel(config.half_open.min(QUEUE_MAX));
         let acceptor = Arc::new(Acceptor {
             engine: engine.clone(),
             endpoint,
-            sockets,
+            runtime,
             config,
             retry: admission.retry,
             web: AtomicBool::new(admission.web),
@@ -119,6 +118,12 @@ impl Listener {
     /// The address that was bound, with the port that the system chose if that was left open.
     pub fn local_address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Its connections, and those that come, belong to the loop that drains `ready`, which reads the socket itself
+    /// while it has little to do.
+    pub fn belong_to(&self, ready: &Arc<Ready>) {
+        self.acceptor.runtime.belong_to(ready);
     }
 
     /// The next who came in; `None` when the listener was closed or stopped, or the system has failed its socket, and

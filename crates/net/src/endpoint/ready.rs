@@ -8,29 +8,36 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::wake::Wake;
+use super::lease::Lease;
+use crate::watch::Watch;
 
 /// A name for something that may have to wait; never used twice by one [`Ready`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub u64);
 
-/// Tokens whose wakers fired, and an eventfd that is readable while there are any.
+/// Tokens whose wakers fired, and an fd that is readable while there are any, or may be: a loop that has little to do
+/// reads the sockets of its endpoints itself, when it drains.
 #[derive(Debug)]
 pub struct Ready {
     list: Mutex<List>,
-    wake: Wake,
+    watch: Arc<Watch>,
     next: AtomicU64,
+    lease: Lease,
+    me: Weak<Self>,
 }
 
 #[derive(Debug, Default)]
 struct List {
     fired: Vec<Arc<Entry>>,
+    /// The thread that drains is about to take them.
+    draining: bool,
+    raised: bool,
     closed: bool,
 }
 
@@ -48,7 +55,14 @@ impl Ready {
     /// # Errors
     /// The process has no file descriptors left.
     pub fn new() -> io::Result<Arc<Self>> {
-        Ok(Arc::new(Self { list: Mutex::default(), wake: Wake::new()?, next: AtomicU64::new(1) }))
+        let watch = Arc::new(Watch::new()?);
+        Ok(Arc::new_cyclic(|me| Self {
+            list: Mutex::default(),
+            watch,
+            next: AtomicU64::new(1),
+            lease: Lease::new(),
+            me: Weak::clone(me),
+        }))
     }
 
     /// A fresh token.
@@ -64,11 +78,14 @@ impl Ready {
 
     /// Moves all tokens to the end of `into`, in the order in which they woke, and makes the fd unreadable.
     pub fn drain(&self, into: &mut Vec<Token>) {
-        // In this order: what comes between the two is taken, and an fd that is readable for nothing does no harm.
-        self.wake.lower();
+        self.lock().draining = true;
+        self.lease.turn(self);
         let mut list = self.lock();
-        if list.closed {
-            self.wake.raise();
+        list.draining = false;
+        // A list that was closed stays readable.
+        if list.raised && !list.closed {
+            list.raised = false;
+            self.watch.wake().lower();
         }
         for entry in list.fired.drain(..) {
             entry.listed.store(false, Ordering::Release);
@@ -79,15 +96,32 @@ impl Ready {
     /// Waits until there is a token, at most `timeout`; whether there is.
     pub fn wait(&self, timeout: Option<Duration>) -> bool {
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        poll(&mut [PollFd::new(&self.wake, PollFlags::IN)], timeout.as_ref()).is_ok_and(|count| count > 0)
+        poll(&mut [PollFd::new(&*self.watch, PollFlags::IN)], timeout.as_ref()).is_ok_and(|count| count > 0)
     }
 
     /// Ends the list: wakers do nothing from now on, and a caller in [`Ready::wait`] returns.
     pub fn close(&self) {
+        self.lease.end();
         let mut list = self.lock();
         list.closed = true;
         list.fired.clear();
-        self.wake.raise();
+        self.watch.wake().raise();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    pub(super) fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    pub(super) fn watch(&self) -> &Arc<Watch> {
+        &self.watch
+    }
+
+    pub(super) fn weak(&self) -> Weak<Self> {
+        Weak::clone(&self.me)
     }
 
     fn lock(&self) -> MutexGuard<'_, List> {
@@ -97,7 +131,7 @@ impl Ready {
 
 impl AsFd for Ready {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.wake.as_fd()
+        self.watch.as_fd()
     }
 }
 
@@ -107,16 +141,14 @@ impl std::task::Wake for Entry {
             return;
         }
         let ready = Arc::clone(&self.ready);
-        let first = {
-            let mut list = ready.lock();
-            if list.closed {
-                return;
-            }
-            list.fired.push(self);
-            list.fired.len() == 1
-        };
-        if first {
-            ready.wake.raise();
+        let mut list = ready.lock();
+        if list.closed {
+            return;
+        }
+        list.fired.push(self);
+        if !list.draining && !list.raised {
+            list.raised = true;
+            ready.watch.wake().raise();
         }
     }
 

@@ -20,7 +20,10 @@ use std::time::{Duration, Instant};
 use noq::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
 use tokio::runtime::Handle;
 
+use super::Ready;
 use super::sockets::Sockets;
+use crate::udp::Receiver;
+use crate::watch::Watch;
 
 /// Runs `f`; the first connection that this gives something to do is driven before this returns, on this thread: it
 /// sends what it may send now, up to a few dozen packets.
@@ -49,7 +52,7 @@ impl Cork {
         self.0.tasks().get_or_insert_with(|| Batch { tasks: Vec::new(), since: Instant::now() });
         let before = CORK.replace(Some(Arc::clone(&self.0)));
         // A loop was stopped in the midst of its turn, and another runs on this thread.
-        before.iter().filter(|before| !Arc::ptr_eq(before, &self.0)).for_each(|before| before.release(false));
+        before.iter().filter(|before| !Arc::ptr_eq(before, &self.0)).for_each(|before| before.release(0));
     }
 
     /// Whether something waits. If nothing does, nothing is held back from now on.
@@ -62,7 +65,12 @@ impl Cork {
     /// Has all that waits driven: the first connection on this thread if `here`, as in [`promptly`], the others, or
     /// all, by the engine's. From now on nothing waits.
     pub fn release(&self, here: bool) {
-        self.0.release(here);
+        self.0.release(usize::from(here));
+    }
+
+    /// The same, with all of them on this thread but what is too many.
+    pub(super) fn release_all_here(&self) {
+        self.0.release(HERE_MAX);
     }
 }
 
@@ -86,6 +94,17 @@ pub(super) struct PromptRuntime {
     pub(super) sockets: Sockets,
     /// The task of the endpoint, which noq spawns first.
     driver: OnceLock<Weak<Task>>,
+    owner: Mutex<Owner>,
+}
+
+/// Whose connections an endpoint has.
+#[derive(Debug, Default)]
+enum Owner {
+    #[default]
+    Free,
+    Loop(Weak<Ready>),
+    /// Of several loops. None reads for the others.
+    Loops,
 }
 
 impl PromptRuntime {
@@ -95,13 +114,64 @@ impl PromptRuntime {
     /// `f` panicked, so no thread ever drives it again: its lock may be poisoned, and then noq panics in the task and
     /// once more in the task's destructor, which would end the process.
     pub(super) fn undriven<T>(&self, f: impl FnOnce() -> T) -> std::thread::Result<T> {
-        let task = self.driver.get().and_then(Weak::upgrade);
+        let task = self.task();
         let mut work = task.as_ref().map(|task| task.work.lock().unwrap_or_else(PoisonError::into_inner));
         let output = catch_unwind(AssertUnwindSafe(f));
         if output.is_err() {
             std::mem::forget(work.as_mut().and_then(|work| work.take()));
         }
         output
+    }
+
+    /// The loop of `ready` has connections here. One that has all of them may read the sockets itself.
+    pub(super) fn belong_to(self: &Arc<Self>, ready: &Arc<Ready>) {
+        let other = {
+            let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+            let other = match &*owner {
+                Owner::Loops => return,
+                Owner::Loop(other) if std::ptr::eq(other.as_ptr(), Arc::as_ptr(ready)) => return,
+                Owner::Free => None,
+                Owner::Loop(other) => other.upgrade().filter(|other| !other.is_closed()),
+            };
+            *owner = if other.is_some() { Owner::Loops } else { Owner::Loop(Arc::downgrade(ready)) };
+            other
+        };
+        match other {
+            Some(other) => other.lease().remove(self),
+            None => ready.lease().add(self),
+        }
+    }
+
+    /// Has a loop watch the sockets. It calls [`PromptRuntime::drive_here`] when `watch` is readable.
+    pub(super) fn give_to(&self, watch: &Arc<Watch>) {
+        self.sockets.each_receiver(|socket| drop(socket.give_to(watch)));
+    }
+
+    /// Has the engine's thread watch the sockets again; whether it does.
+    pub(super) fn take_back(&self) -> bool {
+        let Some(task) = self.task() else {
+            self.sockets.stop_receiving();
+            return true;
+        };
+        let _inside = task.handle.enter();
+        let mut all = true;
+        self.sockets.each_receiver(|socket| all &= socket.take_back().is_ok());
+        // It has to say that it waits.
+        task.wake_engine();
+        all
+    }
+
+    /// Drives the endpoint on this thread: what has come is read, and handed to the connections. Whether it goes on.
+    pub(super) fn drive_here(&self) -> bool {
+        self.task().is_some_and(|task| task.drive_in_turn())
+    }
+
+    pub(super) fn handle(&self) -> Option<Handle> {
+        self.task().map(|task| task.handle.clone())
+    }
+
+    fn task(&self) -> Option<Arc<Task>> {
+        self.driver.get().and_then(Weak::upgrade)
     }
 }
 
@@ -124,7 +194,7 @@ impl Runtime for PromptRuntime {
     }
 
     fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Box<dyn AsyncUdpSocket>> {
-        self.sockets.cover(TokioRuntime.wrap_udp_socket(socket)?)
+        self.sockets.cover(Receiver::new(socket)?)
     }
 
     fn now(&self) -> Instant {
@@ -158,6 +228,20 @@ impl Task {
         if over {
             self.wake_engine();
         }
+    }
+
+    /// The same, once no other thread drives it. Whether it goes on.
+    fn drive_in_turn(self: &Arc<Self>) -> bool {
+        let drive = || {
+            let Ok(mut work) = self.work.lock() else { return false };
+            let _inside = self.handle.enter();
+            self.poll(&mut work).is_pending()
+        };
+        let goes_on = catch_unwind(AssertUnwindSafe(drive)).unwrap_or(false);
+        if !goes_on {
+            self.wake_engine();
+        }
+        goes_on
     }
 
     fn poll(self: &Arc<Self>, work: &mut Option<Work>) -> Poll<()> {
@@ -196,10 +280,16 @@ struct Batch {
 }
 
 impl Batch {
-    fn release(self, here: bool) {
+    /// Drives the first `here` of them on this thread.
+    fn release(self, here: usize) {
         for (index, task) in self.tasks.into_iter().enumerate() {
             task.held.store(false, Ordering::Release);
-            if here && index == 0 { task.drive_here() } else { task.wake_engine() }
+            if index >= here {
+                task.wake_engine();
+            } else if catch_unwind(AssertUnwindSafe(|| task.drive_here())).is_err() {
+                // That is its end, as on the engine's thread, and not that of the others.
+                task.wake_engine();
+            }
         }
     }
 
@@ -219,7 +309,7 @@ impl Held {
         let Some(batch) = &mut *batch else {
             drop(batch);
             let _ = CORK.try_with(RefCell::take);
-            late.into_iter().for_each(|batch| batch.release(false));
+            late.into_iter().for_each(|batch| batch.release(0));
             return Some(task);
         };
         if !task.held.swap(true, Ordering::AcqRel) {
@@ -230,7 +320,7 @@ impl Held {
         (!batch.has(&task)).then_some(task)
     }
 
-    fn release(&self, here: bool) {
+    fn release(&self, here: usize) {
         let batch = self.tasks().take();
         batch.into_iter().for_each(|batch| batch.release(here));
     }
@@ -242,6 +332,9 @@ impl Held {
 
 /// What waits leaves with the next wake-up after so long, whether its turn has ended or not.
 const MOMENT: Duration = Duration::from_millis(5);
+
+/// Connections that one thread drives in a row before it does something else.
+const HERE_MAX: usize = 16;
 
 /// A task as the engine's thread has it.
 struct OnEngine(Arc<Task>);

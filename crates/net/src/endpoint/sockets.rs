@@ -9,6 +9,7 @@ use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 
@@ -16,10 +17,15 @@ use noq::udp::{RecvMeta, Transmit};
 use noq::{AsyncUdpSocket, Endpoint, UdpSender};
 
 use super::Engine;
+use crate::udp::Receiver;
 
 /// The sockets of one endpoint: one, and for a while two when it moves.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sockets(Arc<Mutex<State>>);
+pub(super) struct Sockets {
+    state: Arc<Mutex<State>>,
+    /// Bytes received and sent; it wraps around.
+    moved: Arc<AtomicU64>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -34,8 +40,8 @@ impl Sockets {
     ///
     /// # Errors
     /// They are closed.
-    pub(super) fn cover(&self, socket: Box<dyn AsyncUdpSocket>) -> io::Result<Box<dyn AsyncUdpSocket>> {
-        let mut state = lock(&self.0);
+    pub(super) fn cover(&self, socket: Receiver) -> io::Result<Box<dyn AsyncUdpSocket>> {
+        let mut state = lock(&self.state);
         if state.closed {
             return Err(io::ErrorKind::NotConnected.into());
         }
@@ -44,7 +50,8 @@ impl Sockets {
             may_fragment: socket.may_fragment(),
             segments: socket.max_receive_segments(),
             parts: Arc::new(Parts { receiver: Mutex::new(Some(socket)), ..Parts::default() }),
-            sockets: Arc::downgrade(&self.0),
+            sockets: Arc::downgrade(&self.state),
+            moved: Arc::clone(&self.moved),
             turn: 0,
         };
         state.open.retain(|parts| parts.strong_count() > 0);
@@ -63,20 +70,39 @@ impl Sockets {
 
     /// What `begin` gives, which makes a connection, and that one's way out. Not for two at a time.
     pub(super) fn lane<T>(&self, begin: impl FnOnce() -> T) -> (T, Option<Lane>) {
-        lock(&self.0).made = None;
+        lock(&self.state).made = None;
         let output = begin();
-        let sending = lock(&self.0).made.take();
+        let sending = lock(&self.state).made.take();
         (output, sending.map(|sending| Lane { sockets: self.clone(), sending, address: Mutex::default() }))
     }
 
+    /// Bytes that were received and sent so far; it wraps around.
+    pub(super) fn moved(&self) -> u64 {
+        self.moved.load(Ordering::Relaxed)
+    }
+
+    /// Those that all connections share.
+    pub(super) fn each_receiver(&self, mut f: impl FnMut(&mut Receiver)) {
+        let open: Vec<_> = lock(&self.state).open.iter().filter_map(Weak::upgrade).collect();
+        for parts in open {
+            lock(&parts.receiver).iter_mut().for_each(&mut f);
+        }
+    }
+
+    /// What comes to those that all connections share is not received any more.
+    pub(super) fn stop_receiving(&self) {
+        let open: Vec<_> = lock(&self.state).open.iter().filter_map(Weak::upgrade).collect();
+        open.iter().for_each(|parts| drop(lock(&parts.receiver).take()));
+    }
+
     pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.state, &other.state)
     }
 
     /// Nothing is sent or received any more.
     pub(super) fn close(&self) {
         let open = {
-            let mut state = lock(&self.0);
+            let mut state = lock(&self.state);
             state.closed = true;
             std::mem::take(&mut state.open)
         };
@@ -101,12 +127,12 @@ impl Lane {
     ///
     /// # Errors
     /// All sockets are closed.
-    pub(super) fn move_to(&self, socket: Box<dyn AsyncUdpSocket>) -> io::Result<()> {
+    pub(super) fn move_to(&self, socket: Receiver) -> io::Result<()> {
         let gone = || io::Error::from(io::ErrorKind::NotConnected);
         let sending = self.sending.upgrade().ok_or_else(gone)?;
         let address = socket.local_addr()?;
         let sender = socket.create_sender();
-        let main = lock(&self.sockets.0).open.iter().find_map(Weak::upgrade);
+        let main = lock(&self.sockets.state).open.iter().find_map(Weak::upgrade);
         let parts = main.ok_or_else(gone)?;
         let mut aside = lock(&parts.aside);
         aside.retain(|other| other.sending.strong_count() > 0);
@@ -132,7 +158,7 @@ impl Lane {
 
     /// The connection is over: what it was moved to is closed.
     pub(super) fn close(&self) {
-        let parts: Vec<_> = lock(&self.sockets.0).open.iter().filter_map(Weak::upgrade).collect();
+        let parts: Vec<_> = lock(&self.sockets.state).open.iter().filter_map(Weak::upgrade).collect();
         for parts in parts {
             lock(&parts.aside).retain(|other| !other.is_of(&self.sending));
         }
@@ -150,7 +176,7 @@ impl Lane {
 /// All that there is of one socket; `None` where it was closed.
 #[derive(Debug, Default)]
 struct Parts {
-    receiver: Mutex<Option<Box<dyn AsyncUdpSocket>>>,
+    receiver: Mutex<Option<Receiver>>,
     /// Other sockets, to which connections on this one were moved.
     aside: Mutex<Vec<Aside>>,
     /// One for each connection.
@@ -161,7 +187,7 @@ struct Parts {
 #[derive(Debug)]
 struct Aside {
     sending: Weak<Sending>,
-    socket: Box<dyn AsyncUdpSocket>,
+    socket: Receiver,
 }
 
 impl Aside {
@@ -202,6 +228,7 @@ struct Socket {
     segments: NonZeroUsize,
     parts: Arc<Parts>,
     sockets: Weak<Mutex<State>>,
+    moved: Arc<AtomicU64>,
     /// Which of the sockets is asked first, by turns.
     turn: usize,
 }
@@ -220,10 +247,15 @@ impl Socket {
         bufs: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        match &mut *lock(&self.parts.receiver) {
+        let polled = match &mut *lock(&self.parts.receiver) {
             Some(socket) => socket.poll_recv(cx, bufs, meta),
             None => Poll::Pending,
+        };
+        if let Poll::Ready(Ok(count)) = polled {
+            let bytes: usize = meta[..count].iter().map(|meta| meta.len).sum();
+            self.moved.fetch_add(bytes as u64, Ordering::Relaxed);
         }
+        polled
     }
 }
 
@@ -233,7 +265,7 @@ impl AsyncUdpSocket for Socket {
         if let Some(sockets) = self.sockets.upgrade() {
             lock(&sockets).made = Some(Arc::downgrade(&sending));
         }
-        Box::pin(Sender(sending))
+        Box::pin(Sender { sending, moved: Arc::clone(&self.moved) })
     }
 
     fn poll_recv(
@@ -277,7 +309,10 @@ impl AsyncUdpSocket for Socket {
 }
 
 #[derive(Debug)]
-struct Sender(Arc<Sending>);
+struct Sender {
+    sending: Arc<Sending>,
+    moved: Arc<AtomicU64>,
+}
 
 impl UdpSender for Sender {
     fn poll_send(
@@ -288,7 +323,8 @@ impl UdpSender for Sender {
         // The socket's own address or the route decides where it comes from: what noq saw last may be the address that
         // the connection has just left.
         let transmit = &Transmit { src_ip: None, ..transmit.clone() };
-        match &mut *lock(&self.0) {
+        self.moved.fetch_add(transmit.contents.len() as u64, Ordering::Relaxed);
+        match &mut *lock(&self.sending) {
             Some(sender) => sender.as_mut().poll_send(transmit, cx),
             None => Poll::Ready(Ok(())),
         }
@@ -296,7 +332,7 @@ impl UdpSender for Sender {
 
     /// It changes, when the system turns out not to do segmentation.
     fn max_transmit_segments(&self) -> NonZeroUsize {
-        lock(&self.0).as_ref().map_or(NonZeroUsize::MIN, |sender| sender.max_transmit_segments())
+        lock(&self.sending).as_ref().map_or(NonZeroUsize::MIN, |sender| sender.max_transmit_segments())
     }
 }
 

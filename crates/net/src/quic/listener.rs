@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use noq::{Connecting, Connection, Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime, VarInt};
+use noq::{Connecting, Connection, Endpoint, EndpointConfig, Incoming, ServerConfig, VarInt};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
@@ -33,6 +33,7 @@ use super::standing::Standing;
 use crate::http3::NO_ERROR;
 use crate::identity::{ALPN, Fingerprint, Identity, Returns, server_config};
 use crate::peers::Peers;
+use crate::udp::UdpRuntime;
 use crate::wake::Wake;
 
 /// A bound UDP port that accepts connections until it is dropped. Connections live on without it.
@@ -83,7 +84,7 @@ impl Listener {
         let endpoint = {
             let _inside = runtime.handle.enter();
             let config = EndpointConfig::default();
-            Endpoint::new(config, Some(server.clone()), socket, Arc::new(TokioRuntime))
+            Endpoint::new(config, Some(server.clone()), socket, Arc::new(UdpRuntime))
                 .map_err(SetupError::from)?
         };
         runtime.guests.add(endpoint.clone());

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use noq::{
     ConnectError as NoqConnectError, Connecting, Connection, ConnectionError, Endpoint, EndpointConfig,
-    TokioRuntime, ZeroRttAccepted,
+    ZeroRttAccepted,
 };
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -32,6 +32,7 @@ use super::standing::Standing;
 use super::{roam, socket};
 use crate::tickets::Tickets;
 use crate::trust::Trust;
+use crate::udp::UdpRuntime;
 
 /// Where to go, whom to meet there, and what to say first.
 #[derive(Clone)]
@@ -205,7 +206,7 @@ impl<'a> Race<'a> {
 
     fn endpoint(&mut self, addresses: &[SocketAddr]) -> std::io::Result<Endpoint> {
         let (socket, warnings) = socket::bind(local_address(addresses), self.plan.options.udp_buffer)?;
-        let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, Arc::new(TokioRuntime))?;
+        let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, Arc::new(UdpRuntime))?;
         self.guests.add(endpoint.clone());
         for warning in warnings {
             if !self.warnings.contains(&warning) {
