@@ -387,10 +387,14 @@ export class Viewer {
         this.#put(new TextEncoder().encode(input.text));
         this.#exports.type_text(now);
         break;
-      case "offer":
-        this.#put(bytesOf(input.clip));
-        this.#exports.offer(now, Number(input.clip.kind === "picture"), Number(input.isNew));
+      case "offer": {
+        const bytes = bytesOf(input.clip);
+        if (bytes !== undefined) {
+          this.#put(bytes);
+          this.#exports.offer(now, Number(input.clip.kind === "picture"), Number(input.isNew));
+        }
         break;
+      }
       case "blur":
         this.#exports.blur(now);
         break;
@@ -510,11 +514,16 @@ export class Viewer {
 /** What only workers have. */
 declare const FileReaderSync: new () => { readAsArrayBuffer(blob: Blob): ArrayBuffer };
 
-/** At once, so that nothing which follows overtakes it. */
-function bytesOf(clip: Clip): Uint8Array {
-  return clip.kind === "text"
-    ? new TextEncoder().encode(clip.text)
-    : new Uint8Array(new FileReaderSync().readAsArrayBuffer(clip.picture));
+/** At once, so that nothing which follows overtakes it; nothing where it is a file that cannot be read. */
+function bytesOf(clip: Clip): Uint8Array | undefined {
+  if (clip.kind === "text") {
+    return new TextEncoder().encode(clip.text);
+  }
+  try {
+    return new Uint8Array(new FileReaderSync().readAsArrayBuffer(clip.picture));
+  } catch {
+    return undefined;
+  }
 }
 
 /** The numbers of a window's key: its program, and the lower and the higher word of its surface. */
