@@ -98,9 +98,17 @@ class Page {
     }
     const worker = new Worker("worker.js", { type: "module" });
     worker.onmessage = ({ data }: MessageEvent<News>) => this.#hear(data);
-    worker.onerror = () => this.#board.setState("broken");
+    worker.onerror = () => this.#fail(worker);
     [this.#module, this.#worker] = [module, worker];
     return undefined;
+  }
+
+  /** After a fault of the worker: what still works there leaves the session; its end closes the link in any case. */
+  #fail(worker: Worker): void {
+    [worker.onerror, worker.onmessage] = [null, null];
+    this.#order({ kind: "leave" });
+    setTimeout(() => worker.terminate(), LEAVING);
+    this.#hear({ kind: "state", state: "broken" });
   }
 
   #order(order: Order, moved: Transferable[] = []): void {
@@ -197,3 +205,6 @@ class Page {
     }
   }
 }
+
+/** Milliseconds that a worker may take to leave. */
+const LEAVING = 1000;
