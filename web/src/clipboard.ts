@@ -30,8 +30,8 @@ export class Clipboard {
   /** What is to be written. */
   #copied: Clip | undefined;
   #isWriting = false;
-  /** The text that the browser was known to have last. */
-  #known: string | undefined;
+  /** What the browser was known to have last: a text, or a picture that was copied here. */
+  #known: string | typeof OURS | undefined;
 
   /** `onTooLarge` is called when there is more to paste than may be. */
   constructor(browser: Browser, onTooLarge: () => void) {
@@ -60,14 +60,21 @@ export class Clipboard {
     if (picture === undefined || picture.size > MOST_PICTURE) {
       return picture && this.#refuse();
     }
-    this.#known = undefined;
-    return { kind: "offer", clip: { kind: "picture", picture }, isNew: this.#copied === undefined };
+    const isOurs = this.#known === OURS;
+    this.#known = isOurs ? OURS : undefined;
+    const isNew = !isOurs && this.#copied === undefined;
+    return { kind: "offer", clip: { kind: "picture", picture }, isNew };
   }
 
   /** The page has the focus: what it may know of the clipboard it offers. */
   async focused(): Promise<Input | undefined> {
     const text = (await this.#browser.read())?.replaceAll("\r\n", "\n") ?? "";
     return text === "" || sizeOf(text) > MOST_TEXT ? undefined : this.#offer(text);
+  }
+
+  /** Others may copy from now on: a picture of ours cannot be told from theirs, for browsers write it anew. */
+  blurred(): void {
+    this.#known = this.#known === OURS ? undefined : this.#known;
   }
 
   #offer(text: string): Input | undefined {
@@ -96,7 +103,7 @@ export class Clipboard {
     );
     this.#isWriting = false;
     if (isWritten) {
-      this.#known = clip.kind === "text" ? clip.text : undefined;
+      this.#known = clip.kind === "text" ? clip.text : OURS;
     }
     if (this.#copied !== clip) {
       return this.#write();
@@ -132,6 +139,7 @@ function sizeOf(text: string): number {
 }
 
 const PICTURE = "image/png";
+const OURS = Symbol(PICTURE);
 /** Bytes that are offered, as the viewer takes them. */
 const MOST_TEXT = 1 << 20;
 const MOST_PICTURE = 8 << 20;

@@ -106,6 +106,7 @@ export class Hands {
       addEventListener(kind, write, { capture: true });
     }
     addEventListener("focus", () => this.#lookAtClipboard().catch(() => undefined));
+    addEventListener("blur", () => this.clipboard.blurred());
   }
 
   async #lookAtClipboard(): Promise<void> {

@@ -117,3 +117,33 @@ test("of what is copied the last is written in the end, and nothing twice in a r
     expect(written.at(-1) ?? -1).toBe(last);
   }
 });
+
+test("regression: a program's own picture, pasted again, replaced what it had selected", async () => {
+  const { browser, clipboard } = begin();
+  const picture = new Blob(["png"], { type: "image/png" });
+  const again = new Blob(["png, written anew"], { type: "image/png" });
+  const isNew = () => {
+    const offer = clipboard.pasted(pasted("", again));
+    return offer?.kind === "offer" && offer.isNew;
+  };
+  await clipboard.copied({ kind: "picture", picture });
+  expect([isNew(), isNew()]).toEqual([false, false]);
+  // Another program may have copied one meanwhile.
+  clipboard.blurred();
+  expect(isNew()).toBe(true);
+  await clipboard.copied({ kind: "picture", picture });
+  await clipboard.copied(text("a"));
+  expect(isNew()).toBe(true);
+  await clipboard.copied({ kind: "picture", picture });
+  expect(clipboard.pasted(pasted("b"))).toEqual(offered("b", true));
+  expect(isNew()).toBe(true);
+  // A text that is known is so in any window.
+  await clipboard.copied(text("c"));
+  clipboard.blurred();
+  expect(clipboard.pasted(pasted("c"))).toEqual(offered("c", false));
+  // One that waits to be written is newer than what the browser has.
+  clipboard.pasted(pasted("d"));
+  browser.lets = false;
+  await clipboard.copied({ kind: "picture", picture });
+  expect(isNew()).toBe(false);
+});

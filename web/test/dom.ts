@@ -32,8 +32,8 @@ export class FakeElement extends EventTarget {
   }
 
   /** Something happens there; says whether it is left to the browser. */
-  say(kind: string): boolean {
-    return this.dispatchEvent(new Event(kind, { cancelable: true }));
+  say(kind: string, fields = {}): boolean {
+    return this.dispatchEvent(Object.assign(new Event(kind, { cancelable: true }), fields));
   }
 }
 
@@ -65,6 +65,7 @@ export class FakeWorker {
 /** The page's elements, by their names. */
 export interface FakePage {
   readonly document: FakeElement & { title: string; documentElement: FakeElement };
+  readonly window: EventTarget;
   element(id: string): FakeElement;
 }
 
@@ -84,20 +85,25 @@ export function openPage(fragment: string): FakePage {
     documentElement: new FakeElement(),
     getElementById: element,
     createElement: () => new FakeElement(),
-    hasFocus: () => false,
+    hasFocus: () => true,
   });
-  const page = new EventTarget();
+  const window = new EventTarget();
   const query = { matches: true, addEventListener: () => undefined };
   const globals = {
     document,
     self: globalThis,
-    window: page,
-    addEventListener: page.addEventListener.bind(page),
+    window,
+    addEventListener: window.addEventListener.bind(window),
     location: { hash: `#${fragment}`, pathname: "/" },
     history: { replaceState: () => undefined },
     isSecureContext: true,
     devicePixelRatio: 1,
-    navigator: { platform: "Linux", permissions: { query: async () => undefined } },
+    navigator: {
+      platform: "Linux",
+      permissions: { query: async () => undefined },
+      clipboard: { write: async () => undefined },
+    },
+    ClipboardItem: class {},
     matchMedia: () => query,
     ResizeObserver: class {
       observe(): void {}
@@ -108,5 +114,5 @@ export function openPage(fragment: string): FakePage {
   for (const [name, value] of Object.entries(globals)) {
     vi.stubGlobal(name, value);
   }
-  return { document, element };
+  return { document, window, element };
 }

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { start } from "../src/page.js";
+import type { Input } from "../src/talk.js";
 import { FakeWorker, openPage } from "./dom.js";
+import { pasted } from "./fakes.js";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => {
@@ -13,7 +15,11 @@ async function display() {
   const page = openPage("control,wf1:x");
   await start();
   FakeWorker.last.hear({ kind: "state", state: "shown" });
-  return { ...page, worker: FakeWorker.last };
+  const worker = FakeWorker.last;
+  /** What the worker was told since the last call that a user did. */
+  const inputs = (): Input[] =>
+    worker.orders.splice(0).flatMap((order) => (order.kind === "input" ? [order.input] : []));
+  return { ...page, worker, inputs };
 }
 
 test("regression: after a fault of the worker the page held its session", async () => {
@@ -30,4 +36,19 @@ test("regression: after a fault of the worker the page held its session", async 
   expect([worker.orders, worker.isEnded]).toEqual([[], false]);
   vi.runAllTimers();
   expect(worker.isEnded).toBe(true);
+});
+
+test("a program's picture is known to be its own until the window loses the focus", async () => {
+  const { element, window, worker, inputs } = await display();
+  const picture = new Blob([], { type: "image/png" });
+  worker.hear({ kind: "copied", clip: { kind: "picture", picture } });
+  await vi.advanceTimersByTimeAsync(0);
+  const isNew = () => {
+    element("field").say("paste", { clipboardData: pasted("", picture) });
+    return inputs().flatMap((input) => (input.kind === "offer" ? [input.isNew] : []));
+  };
+  inputs();
+  expect(isNew()).toEqual([false]);
+  window.dispatchEvent(new Event("blur"));
+  expect(isNew()).toEqual([true]);
 });
