@@ -11,7 +11,7 @@ import type { Clip, Input } from "./talk.js";
 /** What is used of a browser. */
 export interface Browser {
   hasFocus(): boolean;
-  /** Fails where the user has to do something first. */
+  /** Fails with a `NotAllowedError` where the user has to do something first. */
   write(clip: Clip): Promise<void>;
   /** Its text, where it may be read without asking anybody. */
   read(): Promise<string | undefined>;
@@ -97,18 +97,15 @@ export class Clipboard {
       return;
     }
     this.#isWriting = true;
-    const isWritten = await this.#browser.write(clip).then(
-      () => true,
-      () => false,
-    );
+    const fate = await this.#browser.write(clip).then(() => "written" as const, fateOf);
     this.#isWriting = false;
-    if (isWritten) {
+    if (fate === "written") {
       this.#known = clip.kind === "text" ? clip.text : OURS;
     }
     if (this.#copied !== clip) {
       return this.#write();
     }
-    if (isWritten) {
+    if (fate !== "waits") {
       this.#copied = undefined;
     }
   }
@@ -132,6 +129,11 @@ export const BROWSER: Browser = {
     return isFree ? navigator.clipboard.readText().catch(() => undefined) : undefined;
   },
 };
+
+/** What becomes of what a browser did not take: with any other fault than this one it never will. */
+function fateOf(fault: unknown): "waits" | "dropped" {
+  return fault instanceof DOMException && fault.name === "NotAllowedError" ? "waits" : "dropped";
+}
 
 /** Bytes of a text, at least; exactly if it may be short enough. */
 function sizeOf(text: string): number {

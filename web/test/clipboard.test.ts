@@ -7,6 +7,8 @@ import { pasted, random } from "./fakes.js";
 class FakeBrowser {
   isFocused = true;
   lets = true;
+  /** It takes it at some time. */
+  takes = true;
   free: string | undefined;
   readonly written: Clip[] = [];
 
@@ -17,7 +19,10 @@ class FakeBrowser {
   async write(clip: Clip): Promise<void> {
     expect(this.isFocused).toBe(true);
     if (!this.lets) {
-      throw new Error("not now");
+      throw new DOMException("not now", "NotAllowedError");
+    }
+    if (!this.takes) {
+      throw new DOMException("never", "DataError");
     }
     this.written.push(clip);
   }
@@ -146,4 +151,16 @@ test("regression: a program's own picture, pasted again, replaced what it had se
   browser.lets = false;
   await clipboard.copied({ kind: "picture", picture });
   expect(isNew()).toBe(false);
+});
+
+test("regression: a copy that the browser never took kept its texts from programs", async () => {
+  const { browser, clipboard } = begin();
+  browser.takes = false;
+  await clipboard.copied({ kind: "picture", picture: new Blob(["no png"]) });
+  expect(clipboard.pasted(pasted("a"))).toEqual(offered("a", true));
+  // One that came meanwhile is tried.
+  const first = clipboard.copied({ kind: "picture", picture: new Blob(["no png"]) });
+  browser.takes = true;
+  await Promise.all([first, clipboard.copied(text("b"))]);
+  expect(browser.written).toEqual([text("b")]);
 });
