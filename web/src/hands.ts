@@ -136,7 +136,10 @@ export class Hands {
     });
     // The field keeps the focus, and what was pressed does not get it.
     place.addEventListener("mousedown", (event) => isBar(event) || event.preventDefault());
-    place.addEventListener("contextmenu", (event) => event.preventDefault());
+    // Browsers have a menu of their own, and go back and forward with a mouse's side buttons.
+    for (const kind of ["contextmenu", "mouseup", "auxclick"]) {
+      place.addEventListener(kind, (event) => event.preventDefault());
+    }
     const wheel = (event: WheelEvent) => {
       event.preventDefault();
       keyboard.sync(event);

@@ -52,3 +52,11 @@ test("a program's picture is known to be its own until the window loses the focu
   window.dispatchEvent(new Event("blur"));
   expect(isNew()).toEqual([true]);
 });
+
+test("regression: a mouse's side buttons left the page as well", async () => {
+  const { element } = await display();
+  const isLeft = ["mousedown", "mouseup", "auxclick", "contextmenu"].map((kind) =>
+    element("windows").say(kind, { button: 3 }),
+  );
+  expect(isLeft).toEqual([false, false, false, false]);
+});
