@@ -9,7 +9,9 @@ import type { CarrierName, State } from "./talk.js";
 
 /** See the module. */
 export class Board {
-  readonly #badge = element("badge");
+  /** Is read aloud when it changes; the figures of the link, which do so all the time, are not. */
+  readonly #live = element("state");
+  readonly #link = element("link");
   readonly #notice = element("notice");
   readonly #toast = element("toast");
   readonly #onRetry: () => void;
@@ -33,7 +35,8 @@ export class Board {
     const root = document.documentElement;
     root.dataset.state = state;
     const notice = noticeOf(state);
-    this.#badge.textContent = notice === undefined ? BADGES[state] : "not connected";
+    put(this.#live, notice === undefined ? BADGES[state] : "not connected");
+    put(this.#link, "");
     root.classList.toggle("over", notice !== undefined);
     this.#notice.hidden = notice === undefined;
     if (state === "away") {
@@ -49,7 +52,7 @@ export class Board {
   setLink(carrier: CarrierName, milliseconds: number | undefined): void {
     if (this.#state === "shown") {
       const trip = milliseconds === undefined ? "" : ` · ${Math.round(milliseconds)} ms`;
-      this.#badge.textContent = `${BADGES.shown} · ${carrier}${trip}`;
+      put(this.#link, ` · ${carrier}${trip}`);
     }
   }
 
@@ -91,6 +94,13 @@ export function element(id: string): HTMLElement {
     throw new Error(`the page has no ${id}`);
   }
   return found;
+}
+
+/** Writes what an element does not say yet: what is written is read aloud, though it is the same. */
+function put(place: HTMLElement, text: string): void {
+  if (place.textContent !== text) {
+    place.textContent = text;
+  }
 }
 
 function write(tag: string, text: string): HTMLElement {

@@ -5,7 +5,8 @@ import type { News, Order } from "../src/talk.js";
 
 /** What is used of an element, and of a document. */
 export class FakeElement extends EventTarget {
-  textContent = "";
+  /** All that it said, one after the other. */
+  readonly said = [""];
   value = "";
   inputMode = "none";
   hidden = false;
@@ -20,6 +21,15 @@ export class FakeElement extends EventTarget {
     contains: (name: string) => this.#classes.has(name),
     toggle: (name: string, isOn: boolean) => void this.#classes[isOn ? "add" : "delete"](name),
   };
+
+  get textContent(): string {
+    return this.said.at(-1) ?? "";
+  }
+
+  set textContent(text: string) {
+    this.said.push(text);
+  }
+
   append(): void {}
   replaceChildren(): void {}
   remove(): void {}

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { start } from "../src/page.js";
 import type { Input } from "../src/talk.js";
@@ -59,4 +60,20 @@ test("regression: a mouse's side buttons left the page as well", async () => {
     element("windows").say(kind, { button: 3 }),
   );
   expect(isLeft).toEqual([false, false, false, false]);
+});
+
+test("regression: a screen reader read each round-trip time aloud", async () => {
+  const html = readFileSync(new URL("../index.html", import.meta.url), "utf8");
+  const live = '<output id="state" aria-live="polite"></output>';
+  expect(html).toContain(`<span id="badge">${live}<span id="link"></span></span>`);
+  const { element, worker } = await display();
+  for (const rtt of [12, 12.4, 13]) {
+    worker.hear({ kind: "figures", carrier: "WebSocket", rtt });
+  }
+  worker.hear({ kind: "state", state: "shown" });
+  worker.hear({ kind: "figures", carrier: "WebTransport", rtt: undefined });
+  worker.hear({ kind: "state", state: "away" });
+  expect(element("state").said).toEqual(["", "connecting …", "connected", "no connection"]);
+  const told = [" · WebSocket · 12 ms", " · WebSocket · 13 ms", "", " · WebTransport", ""];
+  expect(element("link").said).toEqual(["", ...told]);
 });
