@@ -43,7 +43,11 @@ class Page {
     document.documentElement.classList.add(link.control ? "control" : "view");
     this.#windows = new Windows(element("windows"), link.control, {
       tabs: (tabs) => this.#tabs.show(tabs),
-      focus: (key, title) => this.#focus(key, title),
+      focus: (key) => this.#focus(key),
+      title: (title) => {
+        document.title = title === "" ? "Wayferry" : `${title} – Wayferry`;
+        element("field").setAttribute("aria-label", `Keys go to ${title || "the session"}`);
+      },
     });
     this.#tabs = new Tabs(element("tabs"), {
       raise: (key) => {
@@ -186,13 +190,8 @@ class Page {
     element("empty").hidden = this.#board.state !== "shown" || !this.#windows.isEmpty;
   }
 
-  #focus(key: string | undefined, title: string): void {
-    document.title = title === "" ? "Wayferry" : `${title} – Wayferry`;
-    if (key === undefined) {
-      return;
-    }
+  #focus(key: string): void {
     this.#hands?.tell({ kind: "focus", key });
-    element("field").setAttribute("aria-label", `Keys go to ${title}`);
     // Who works in the bar stays there.
     if (document.activeElement === document.body) {
       this.#hands?.focus();

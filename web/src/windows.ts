@@ -22,8 +22,10 @@ export interface Tab {
 export interface Listener {
   /** Tabs have changed. */
   tabs(tabs: readonly Tab[]): void;
-  /** A window has the focus from now on, or none. */
-  focus(key: string | undefined, title: string): void;
+  /** A window has the focus from now on. */
+  focus(key: string): void;
+  /** The window that has the focus is called so from now on; nothing where none has it. */
+  title(title: string): void;
 }
 
 /** See the module. */
@@ -34,6 +36,7 @@ export class Windows implements Ground {
   readonly #figures = new Map<string, Figure>();
   readonly #stack = new Stack();
   #focus: string | undefined;
+  #title = "";
 
   constructor(element: HTMLElement, isControl: boolean, listener: Listener) {
     this.#element = element;
@@ -109,9 +112,16 @@ export class Windows implements Ground {
       return { key, title: this.#figures.get(key)?.title ?? "", isFront: key === front };
     });
     this.#listener.tabs(tabs);
+    const title = this.#figures.get(focus ?? "")?.title ?? "";
+    if (title !== this.#title) {
+      this.#title = title;
+      this.#listener.title(title);
+    }
     if (focus !== this.#focus) {
       this.#focus = focus;
-      this.#listener.focus(focus, this.#figures.get(focus ?? "")?.title ?? "");
+      if (focus !== undefined) {
+        this.#listener.focus(focus);
+      }
     }
   }
 }

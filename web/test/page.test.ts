@@ -77,3 +77,21 @@ test("regression: a screen reader read each round-trip time aloud", async () => 
   const told = [" · WebSocket · 12 ms", " · WebSocket · 13 ms", "", " · WebTransport", ""];
   expect(element("link").said).toEqual(["", ...told]);
 });
+
+test("regression: the page kept the first title of its window", async () => {
+  const { document, element, worker, inputs } = await display();
+  const rect = { x: 0, y: 0, width: 1, height: 1 };
+  const look = { parent: undefined, app: "editor", geometry: rect, extent: rect };
+  const called = () => [document.title, element("field").attributes.get("aria-label")];
+  worker.hear({ kind: "window", key: "1/0/1", look: { ...look, title: "a" } });
+  expect(called()).toEqual(["a – Wayferry", "Keys go to a"]);
+  worker.hear({ kind: "window", key: "1/0/1", look: { ...look, title: "b" } });
+  expect(called()).toEqual(["b – Wayferry", "Keys go to b"]);
+  // The focus is told once.
+  expect(inputs().filter(({ kind }) => kind === "focus")).toEqual([{ kind: "focus", key: "1/0/1" }]);
+  worker.hear({ kind: "window", key: "1/0/2", look: { ...look, title: "b" } });
+  expect(inputs().filter(({ kind }) => kind === "focus")).toEqual([{ kind: "focus", key: "1/0/2" }]);
+  worker.hear({ kind: "gone", key: "1/0/2" });
+  worker.hear({ kind: "gone", key: "1/0/1" });
+  expect(called()).toEqual(["Wayferry", "Keys go to the session"]);
+});
