@@ -42,6 +42,9 @@ scope.onmessage = ({ data }) => {
         standing.set(data.input.kind, data.input);
       } else if (data.input.kind === "move") {
         scope.postMessage({ kind: "taken" });
+      } else if (data.input.kind === "blur") {
+        // What is on is told anew with what is done next.
+        standing.delete("modifiers");
       }
       running?.input(data.input);
       break;

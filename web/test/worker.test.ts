@@ -39,6 +39,7 @@ beforeEach(async () => {
   vi.stubGlobal("postMessage", () => undefined);
   vi.stubGlobal("requestAnimationFrame", () => undefined);
   vi.stubGlobal("onmessage", undefined);
+  vi.stubGlobal("self", globalThis);
   vi.resetModules();
   await import("../src/worker.js");
 });
@@ -86,4 +87,23 @@ test("regression: a picture that could not be read ended the page", async () => 
   isThere = true;
   await order({ kind: "input", input: offer });
   expect(told("offer", "key")).toEqual(["offer 1 1"]);
+});
+
+test("regression: a link that was found again was told of modifiers of before the focus was lost", async () => {
+  await begin();
+  const tell = async (input: Input) => order({ kind: "input", input });
+  const [welcome, away] = [1, 3];
+  notices.push(welcome);
+  await tell({ kind: "modifiers", bits: 8 });
+  notices.push(away);
+  expect(told("modifiers")).toEqual(["modifiers 8"]);
+  // What is on when the link is lost is told again.
+  await tell({ kind: "leave" });
+  expect(told("modifiers")).toEqual(["modifiers 8"]);
+  for (const notice of [welcome, away]) {
+    await tell({ kind: "blur" });
+    notices.push(notice);
+    await tell({ kind: "leave" });
+  }
+  expect(told("modifiers")).toEqual([]);
 });
