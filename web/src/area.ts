@@ -1,7 +1,7 @@
 /**
  * How large the area for windows is, told when it has rested.
  *
- * Invariant: what was told last is what is, {@link REST} after the last change.
+ * Invariant: what was told last is what is, or was before a notice hid it, {@link REST} after the last change.
  */
 
 import type { Timers } from "./timers.js";
@@ -27,6 +27,10 @@ export class Area {
 
   /** The area has this size, in pixels of the page, and so many pixels of the screen to each. */
   see(width: number, height: number, ratio: number): void {
+    // What is hidden has no size.
+    if (width === 0 || height === 0) {
+      return;
+    }
     const size = {
       width: clamp(Math.floor(width), 1, MOST),
       height: clamp(Math.floor(height), 1, MOST),

@@ -25,6 +25,19 @@ test("an area is told at once, and then when it has rested", () => {
   expect(told).toEqual([{ width: 830, height: 600, scale: 150 }]);
 });
 
+test("regression: behind a notice the area had one pixel, with which the next try began", () => {
+  const [timers, told] = [new FakeTimers(), [] as Size[]];
+  const area = new Area((size) => told.push(size), timers);
+  area.see(800, 600, 1);
+  area.see(0, 0, 1);
+  timers.pass(100);
+  area.again();
+  expect(told.map(({ width, height }) => [width, height])).toEqual([
+    [800, 600],
+    [800, 600],
+  ]);
+});
+
 test("a new window comes to the front, a dialog of a tab behind waits there", () => {
   const stack = new Stack();
   expect([stack.front, stack.focus]).toEqual([undefined, undefined]);
