@@ -306,9 +306,10 @@ fn without_end() -> (Server, u16, Receiver<SocketAddr>, Receiver<SocketAddr>) {
     let origin = format!("http://localhost:{port}");
     let ((began, begun), (ended, ends)) = (channel(), channel());
     let sockets = Sockets::new(TICKET.to_owned(), move |caller| {
+        assert!(!caller.is_gone());
+        // It may go from now on.
         began.send(caller.address()).map_err(io::Error::other)?;
         let mut fds = [rustix::event::PollFd::new(caller, rustix::event::PollFlags::IN)];
-        assert!(!caller.is_gone());
         rustix::event::poll(&mut fds, None)?;
         assert!(caller.is_gone());
         ended.send(caller.address()).map_err(io::Error::other)?;
