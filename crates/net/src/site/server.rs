@@ -146,16 +146,17 @@ impl Connections {
     }
 }
 
-/// What counts as one place: an address of IPv4, or a network of IPv6, which one caller may have to himself.
+/// What counts as one place: an address of IPv4, or a network of IPv6, which one caller may have to himself. This
+/// machine's own address stays what it is.
 fn place(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
-        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
+        IpAddr::V6(ip) if !ip.is_loopback() => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
         ip => ip,
     }
 }
 
 /// Whether one more WebSocket may stay whose browser is at `from`, where there are these. All browsers of this machine
-/// are in one place, which has no share of its own.
+/// are in two places, one for each kind of address, which have no share of their own.
 fn has_room(staying: impl Iterator<Item = IpAddr>, from: IpAddr) -> bool {
     let (mut all, mut of_it) = (0, 0);
     for other in staying {

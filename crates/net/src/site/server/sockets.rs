@@ -352,8 +352,7 @@ fn regression_what_opens_a_way_has_ended_when_the_server_has() {
 
 #[test]
 fn regression_a_guest_with_many_sockets_leaves_room_for_others() {
-    let [one, other, here] =
-        ["192.0.2.1", "192.0.2.2", "127.0.0.1"].map(|it| it.parse().expect("an address"));
+    let [one, other, here] = ["192.0.2.1", "192.0.2.2", "127.0.0.1"].map(place_of);
     let room = |one_has, others_have, from| {
         let staying = std::iter::repeat_n(one, one_has).chain(std::iter::repeat_n(here, others_have));
         has_room(staying, from)
@@ -363,4 +362,22 @@ fn regression_a_guest_with_many_sockets_leaves_room_for_others() {
     assert!(room(PLACE_SOCKETS_MAX, 0, other));
     assert!(room(0, SOCKETS_MAX - 1, here), "browsers of this machine share a place");
     assert!(!room(0, SOCKETS_MAX, other));
+}
+
+fn place_of(address: &str) -> IpAddr {
+    place(address.parse().expect("an address"))
+}
+
+#[test]
+fn regression_browsers_of_this_machine_that_came_by_ipv6_had_the_share_of_a_guest() {
+    let room = |address, count| {
+        let from = place_of(address);
+        has_room(std::iter::repeat_n(from, count), from)
+    };
+    for here in ["::1", "127.0.0.1", "::ffff:127.0.0.1"] {
+        assert!(room(here, SOCKETS_MAX - 1) && !room(here, SOCKETS_MAX), "{here}");
+    }
+    for elsewhere in ["::2", "2001:db8::1", "::ffff:192.0.2.1"] {
+        assert!(room(elsewhere, PLACE_SOCKETS_MAX - 1) && !room(elsewhere, PLACE_SOCKETS_MAX), "{elsewhere}");
+    }
 }
