@@ -153,7 +153,11 @@ export class Carrier {
       if (finish) {
         await writer.close();
       }
-    }).finally(() => this.#count(-bytes.length));
+    }).finally(() => {
+      this.#count(-bytes.length);
+      // There may be more to send for which there was no room.
+      this.#tell(() => undefined);
+    });
     if (finish) {
       this.#forget(stream);
     }

@@ -62,6 +62,7 @@ class FakeViewer implements Carried {
   readonly told: unknown[] = [];
   readonly wants: Transmit[] = [];
   most = 0;
+  unsentNow = 0;
 
   streamData(stream: number, offset: number, bytes: Uint8Array): void {
     this.told.push(["data", stream, offset, [...bytes]]);
@@ -86,6 +87,7 @@ class FakeViewer implements Carried {
   }
   unsent(bytes: number): void {
     this.most = Math.max(this.most, bytes);
+    this.unsentNow = bytes;
   }
   pollTransmit(): Transmit | undefined {
     return this.wants.shift();
@@ -124,6 +126,18 @@ test("streams are opened in order, written and ended", async () => {
     { order: 5, bytes: [9], end: "reset 4" },
   ]);
   expect(transport.sent).toEqual([bytes(8)]);
+});
+
+test("what waited for room goes on when bytes have left", async () => {
+  const { viewer, carrier, settle, news } = begin();
+  viewer.wants.push(
+    { kind: "open", stream: 0, priority: 7 },
+    { kind: "data", stream: 0, bytes: bytes(1, 2), finish: false },
+  );
+  carrier.pump();
+  expect([viewer.unsentNow, news()]).toEqual([2, 0]);
+  await settle();
+  expect([viewer.unsentNow, news()]).toEqual([0, 1]);
 });
 
 test("a stream that is refused for now is opened later, and none before it", async () => {

@@ -17,6 +17,9 @@ use crate::pipes::Pipes;
 use crate::socket::{Next, Socket};
 use crate::sound::Sound;
 
+/// Bytes that may wait to be sent before what programs paste waits in the page.
+pub const MAX_HANDED: usize = 1 << 20;
+
 /// Bytes that may wait to be sent: an app side that does not read is given up.
 pub const MAX_UNSENT: usize = 4 << 20;
 
@@ -108,6 +111,8 @@ pub struct Viewer {
     /// Keys were passed over while there was no link.
     has_missed: bool,
     carrier: Carrier,
+    /// Bytes that the session was given since the carrier took all that it had.
+    handed: usize,
 }
 
 /// What the session is on.
@@ -180,6 +185,7 @@ impl Viewer {
             away: None,
             has_missed: false,
             carrier: Carrier::Streams { unsent: 0 },
+            handed: 0,
         };
         viewer.say();
         viewer
@@ -227,10 +233,13 @@ impl Viewer {
 
     /// What is to be sent on that next, where the browser has so many bytes that it has not sent.
     pub fn send_bytes(&mut self, now: Time, buffered: usize) -> Next {
-        let Carrier::Socket(socket) = &mut self.carrier else { return Next::Nothing };
-        while let Some(transmit) = self.session.poll_transmit(now) {
+        while matches!(self.carrier, Carrier::Socket(_))
+            && let Some(transmit) = self.poll_transmit(now)
+            && let Carrier::Socket(socket) = &mut self.carrier
+        {
             socket.transmit(transmit);
         }
+        let Carrier::Socket(socket) = &mut self.carrier else { return Next::Nothing };
         let (send, unsent) = (socket.send(now, buffered), socket.unsent());
         self.check_unsent(now, unsent);
         send
@@ -268,7 +277,7 @@ impl Viewer {
     pub fn on_timeout(&mut self, now: Time) {
         self.session.on_timeout(now);
         self.page.on_timeout(now);
-        self.pipes.on_timeout(now, &mut self.session, &mut self.page);
+        self.pipes.on_timeout(now, &mut self.page);
         self.go_on(now);
     }
 
@@ -289,7 +298,31 @@ impl Viewer {
 
     /// What the carrier is to do next.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
-        self.session.poll_transmit(now)
+        loop {
+            let next = self.session.poll_transmit(now);
+            if next.is_some() || !self.hand_on(now) {
+                return next;
+            }
+        }
+    }
+
+    /// The carrier has all that the session had for it: what waited for that goes on. Gives whether something did.
+    fn hand_on(&mut self, now: Time) -> bool {
+        self.handed = 0;
+        if self.pipes.has_more() {
+            self.go_on(now);
+        }
+        self.handed > 0
+    }
+
+    /// Bytes that may be handed to the session now.
+    fn room(&self) -> usize {
+        let unsent = match &self.carrier {
+            Carrier::Streams { unsent } => *unsent,
+            Carrier::Socket(socket) => socket.unsent(),
+        };
+        let room = MAX_HANDED.saturating_sub(unsent + self.handed);
+        if self.away.is_none() { room } else { 0 }
     }
 
     /// What happened next.
@@ -378,10 +411,11 @@ impl Viewer {
         while let Some(transfer) = self.page.poll_transfer() {
             self.pipes.begin(&mut self.session, &mut self.page, transfer);
         }
-        self.pipes.go_on(&mut self.session);
+        let room = self.room();
+        self.handed += self.pipes.go_on(&mut self.session, room);
         self.sound_due = self.sound.tell(now, &mut self.session);
         while let Some(ended) = self.page.poll_ended() {
-            self.pipes.on_gone(now, ended.connection);
+            self.pipes.on_gone(now, &mut self.session, ended.connection);
             if let Some((channel, from)) = self.channels.remove(&ended.connection) {
                 self.session.finish(channel);
                 self.session.stop(from, STOP_ENDED);
@@ -393,14 +427,18 @@ impl Viewer {
     /// Says what the page says: keymaps before what names them.
     fn say(&mut self) {
         while let Some((hash, bytes)) = self.page.poll_blob() {
+            self.handed += bytes.len();
             // Cannot fail, as all here: what a page says is short.
             let _ = self.session.send_blob(hash, bytes);
         }
         if let Some(snapshot) = self.page.poll_snapshot() {
-            let _ = self.session.control(&Control::Snapshot(snapshot.encode().into()));
+            let snapshot = snapshot.encode();
+            self.handed += snapshot.len();
+            let _ = self.session.control(&Control::Snapshot(snapshot.into()));
         }
         while let Some((connection, message)) = self.page.poll_message() {
             if let Some((channel, _)) = self.channels.get(&connection) {
+                self.handed += message.len();
                 let _ = self.session.send(*channel, &message);
             }
         }
@@ -499,7 +537,7 @@ impl Viewer {
                 pipes.on_data(session, page, ((connection, pipe), channel), bytes);
             }
             Event::Finished { header: Header::Pipe { connection, pipe }, .. } => {
-                pipes.on_finished(session, page, (connection, pipe));
+                pipes.on_finished(page, (connection, pipe));
             }
             Event::Reset { header: Header::Pipe { connection, pipe }, code, .. } => {
                 pipes.on_reset(session, page, (connection, pipe), code);
@@ -523,7 +561,7 @@ impl Viewer {
     }
 
     fn close(&mut self, now: Time, connection: ConnectionId) {
-        self.pipes.on_gone(now, connection);
+        self.pipes.on_gone(now, &mut self.session, connection);
         self.page.close(connection);
         if let Some((channel, _)) = self.channels.remove(&connection) {
             self.session.finish(channel);

@@ -2,6 +2,8 @@
 
 mod rig;
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use proptest::prelude::*;
 use wayferry_audio::{Codec, Packet, Position, datagram};
@@ -9,10 +11,10 @@ use wayferry_message::snapshot::Snapshot;
 use wayferry_message::{Request, ToApp, ToDisplay, WireArg, WireId};
 use wayferry_page::{Area, Clip, Level, MAX_COPIED_TEXT, Page, Role};
 use wayferry_page_wasm::drawing::Drawing;
-use wayferry_page_wasm::viewer::{MAX_AWAY, MAX_UNSENT, Notice, Over, Ticket, Viewer};
+use wayferry_page_wasm::viewer::{MAX_AWAY, MAX_HANDED, MAX_UNSENT, Notice, Over, Ticket, Viewer};
 use wayferry_proto::{
     Arrival, Candidate, Capabilities, CloseReason, Config, ConnectionId, Control, Event, Header, HostTime,
-    Secret, Session, SessionId, Side, StreamId, Time, UpdateHeader,
+    Secret, Session, SessionId, Side, StreamId, Time, Transmit, UpdateHeader,
 };
 
 use rig::*;
@@ -709,4 +711,144 @@ fn what_a_program_writes_goes_to_the_one_that_pastes_no_faster_than_that_reads()
     // Another one of that number was not asked for.
     write(&mut pair, 3, b"once more".to_vec());
     assert!(!pair.heard.iter().any(|event| matches!(event, Event::Data { .. })));
+}
+
+/// Where the link takes nothing before the page has said all that it will.
+impl Pair {
+    /// What the page says at once, as its script has it sent; gives how many bytes.
+    fn flight(&mut self) -> usize {
+        let (mut unsent, mut said) = (0, Vec::new());
+        while let Some(transmit) = self.viewer.poll_transmit(Time::ZERO) {
+            if let Transmit::Data { bytes, .. } = &transmit {
+                unsent += bytes.len();
+                self.viewer.set_unsent(Time::ZERO, unsent);
+            }
+            said.push(transmit);
+        }
+        let arrivals = said.into_iter().filter_map(|transmit| self.ways[0].carry(transmit)).flatten();
+        arrivals.for_each(|arrival| self.host.receive(Time::ZERO, arrival));
+        self.viewer.set_unsent(Time::ZERO, 0);
+        self.heard.extend(std::iter::from_fn(|| self.host.poll_event()));
+        unsent
+    }
+
+    /// What the host has to say arrives.
+    fn hear(&mut self) {
+        while let Some(transmit) = self.host.poll_transmit(Time::ZERO) {
+            for arrival in self.ways[1].carry(transmit).into_iter().flatten() {
+                self.viewer.receive(Time::ZERO, arrival);
+            }
+        }
+        self.notices.extend(std::iter::from_fn(|| self.viewer.poll_notice()));
+    }
+}
+
+/// Asks for what was offered last, through so many pipes, in one flight.
+fn ask_often(pair: &mut Pair, channel: wayferry_proto::ChannelId, kind: &[u8], pipes: std::ops::Range<u64>) {
+    for pipe in pipes {
+        let args = vec![WireArg::Str(Some(kind.to_vec())), WireArg::Pipe(2 * pipe)];
+        let offer = last_offer(&pair.heard);
+        let receive = ToDisplay::Request(Request { object: offer, opcode: 1, args });
+        pair.host.send(channel, &receive.encode()).expect("it is short");
+    }
+    pair.hear();
+}
+
+/// The offer that a program was told of last.
+fn last_offer(heard: &[Event]) -> WireId {
+    let mut offers = told(heard).into_iter().filter_map(|message| match message {
+        ToApp::Event(Request { object: WireId(24), opcode: 0, args }) => match args[..] {
+            [WireArg::NewId(offer)] => Some(offer),
+            _ => None,
+        },
+        _ => None,
+    });
+    offers.next_back().expect("it was told of one")
+}
+
+/// Bytes that came through each pipe, and whether it has ended.
+fn pasted(heard: &[Event]) -> BTreeMap<u64, (usize, bool)> {
+    let mut pasted: BTreeMap<u64, (usize, bool)> = BTreeMap::new();
+    for event in heard {
+        match event {
+            Event::Data { header: Header::Pipe { pipe, .. }, bytes, .. } => {
+                pasted.entry(*pipe).or_default().0 += bytes.len();
+            }
+            Event::Finished { header: Header::Pipe { pipe, .. }, .. } => {
+                pasted.entry(*pipe).or_default().1 = true
+            }
+            _ => {}
+        }
+    }
+    pasted
+}
+
+#[test]
+fn regression_a_program_that_pasted_often_at_once_ended_the_session() {
+    const LENGTH: usize = 64 << 10;
+    let (mut pair, channel) = copied();
+    pair.viewer.act(Time::ZERO, |page| page.offer(Clip::Text(vec![b'a'; LENGTH].into()), true));
+    pair.settle();
+    ask_often(&mut pair, channel, b"text/plain", 1..101);
+    pair.hear();
+    let mut flights = 0;
+    loop {
+        let bytes = pair.flight();
+        assert!(bytes <= MAX_HANDED + 2 * LENGTH, "{bytes} at once");
+        pair.hear();
+        if bytes == 0 {
+            break;
+        }
+        flights += 1;
+    }
+    assert!(flights > 5 && pair.notices == [Notice::Welcome], "{:?}", pair.notices);
+    let expected: BTreeMap<u64, _> = (1..101).map(|pipe| (2 * pipe, (LENGTH, true))).collect();
+    assert_eq!(pasted(&pair.heard), expected);
+}
+
+#[test]
+fn who_pastes_more_than_may_wait_sees_the_end_and_so_does_who_is_gone() {
+    let (mut pair, channel) = copied();
+    let bytes = vec![7; 1 << 20];
+    pair.viewer.act(Time::ZERO, |page| page.offer(Clip::Picture(bytes.into()), true));
+    pair.settle();
+    // The link has no room at all.
+    pair.viewer.set_unsent(Time::ZERO, MAX_HANDED);
+    ask_often(&mut pair, channel, b"image/png", 1..300);
+    pair.hear();
+    pair.settle();
+    let ended = |pair: &Pair| pasted(&pair.heard).into_values().filter(|it| *it == (0, true)).count();
+    assert_eq!(ended(&pair), 299 - 256);
+    pair.host.finish(channel);
+    pair.hear();
+    pair.settle();
+    assert_eq!(ended(&pair), 299);
+}
+
+#[test]
+fn regression_what_programs_copied_from_each_other_left_at_once() {
+    let (mut pair, channel) = copied();
+    // Each is asked to write, does so and ends.
+    for number in 1..81 {
+        let args = vec![WireArg::Str(Some(b"text/plain".to_vec())), WireArg::Pipe(2 * number)];
+        let receive = ToDisplay::Request(Request { object: last_offer(&pair.heard), opcode: 1, args });
+        pair.host.send(channel, &receive.encode()).expect("it is short");
+        pair.hear();
+        pair.viewer.set_unsent(Time::ZERO, MAX_HANDED);
+        let pipe = Header::Pipe { connection: PROGRAM, pipe: 2 * number + 1 };
+        let written = pair.host.open(pipe);
+        pair.host.write(written, vec![7; 64 << 10].into());
+        pair.host.finish(written);
+        pair.hear();
+    }
+    pair.viewer.set_unsent(Time::ZERO, 0);
+    loop {
+        let bytes = pair.flight();
+        assert!(bytes <= MAX_HANDED + (256 << 10), "{bytes} at once");
+        pair.hear();
+        if bytes == 0 {
+            break;
+        }
+    }
+    assert_eq!(pair.notices, [Notice::Welcome]);
 }
