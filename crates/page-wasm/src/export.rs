@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wayferry_audio::Codec;
-use wayferry_page::{Area, Clip, Cursor, Damage, Level, Page, Role, Task, Wheel, rgba};
+use wayferry_page::{Area, Clip, Cursor, Damage, Level, Role, Task, Wheel, rgba};
 use wayferry_pixels::Rect;
 use wayferry_proto::{
     Arrival, CloseReason, ConnectionId, HostTime, Secret, SessionId, StreamId, Time, Transmit,
 };
 use wayferry_video::Layout;
 
+use crate::acts::Act;
 use crate::drawing::{Drawing, whole};
 use crate::socket::Next;
 use crate::sound::Ask;
@@ -360,37 +361,37 @@ extern "C" fn pixels(program: u32, low: u32, high: u32, x: u32, y: u32, width: u
 /// Windows are to fill so many units; `scale` is how many pixels there are for a unit, in 120ths.
 #[unsafe(no_mangle)]
 extern "C" fn set_area(now: f64, width: u32, height: u32, scale: u32) {
-    act(now, |page| page.set_area(Area::new(width, height, scale)));
+    act(now, Act::Area(Area::new(width, height, scale)));
 }
 
 /// The user works in the window of that surface.
 #[unsafe(no_mangle)]
 extern "C" fn focus_window(now: f64, program: u32, low: u32, high: u32) {
-    act(now, |page| page.focus(Some((ConnectionId(program), whole(low, high)))));
+    act(now, Act::Focus(ConnectionId(program), whole(low, high)));
 }
 
 /// The window of that surface is to be closed.
 #[unsafe(no_mangle)]
 extern "C" fn close_window(now: f64, program: u32, low: u32, high: u32) {
-    act(now, |page| page.close_window(ConnectionId(program), whole(low, high)));
+    act(now, Act::Close(ConnectionId(program), whole(low, high)));
 }
 
 /// The pointer is there in the window of that surface, in units from the corner of the window, without shadows.
 #[unsafe(no_mangle)]
 extern "C" fn pointer_move(now: f64, program: u32, low: u32, high: u32, x: f64, y: f64) {
-    point(now, |page| page.point(time(now), ConnectionId(program), whole(low, high), x, y));
+    act(now, Act::Point(ConnectionId(program), whole(low, high), [x, y]));
 }
 
 /// The pointer is in no window.
 #[unsafe(no_mangle)]
 extern "C" fn pointer_leave(now: f64) {
-    point(now, |page| page.point_nowhere(time(now)));
+    act(now, Act::PointNowhere);
 }
 
 /// A button goes down if `pressed` is 1, else up; its code is evdev's, 272 for the first.
 #[unsafe(no_mangle)]
 extern "C" fn button(now: f64, code: u32, pressed: u32) {
-    point(now, |page| page.button(time(now), code, pressed == 1));
+    act(now, Act::Button(code, pressed == 1));
 }
 
 /// A wheel turns by so many units and 120ths of steps; without steps, fingers move on a touchpad, and with nothing at
@@ -398,7 +399,7 @@ extern "C" fn button(now: f64, code: u32, pressed: u32) {
 #[unsafe(no_mangle)]
 extern "C" fn wheel(now: f64, dx: f64, dy: f64, steps_x: i32, steps_y: i32) {
     let wheel = Wheel { distance: [dx, dy], steps: [steps_x, steps_y] };
-    point(now, |page| page.wheel(time(now), wheel));
+    act(now, Act::Wheel(wheel));
 }
 
 /// A key goes down if `pressed` is 1, else up; its code is evdev's. `level` is 1 with shift and 2 with the third
@@ -411,14 +412,14 @@ extern "C" fn key(now: f64, code: u32, level: u32, pressed: u32) {
         // More than one is no character of a key.
         let character = text.next().filter(|_| text.next().is_none());
         let level = Level::of(level).unwrap_or(Level::Plain);
-        viewer.act(time(now), |page| page.key(time(now), code, level, character, pressed == 1));
+        viewer.act(time(now), Act::Key { code, level, character, pressed: pressed == 1 });
     });
 }
 
 /// The modifiers are these: 1 shift, 2 caps lock, 4 control, 8 alt, 16 num lock, 64 super, 128 the third level's.
 #[unsafe(no_mangle)]
 extern "C" fn modifiers(now: f64, bits: u32) {
-    act(now, |page| page.set_modifiers(bits));
+    act(now, Act::Modifiers(bits));
 }
 
 /// The browser's keyboard has the characters that are given in UTF-8: one for each key, behind the character whose
@@ -429,7 +430,7 @@ extern "C" fn layout(now: f64) {
         let mut text = str::from_utf8(input).unwrap_or_default().chars();
         // One keyboard has no more keys.
         let pairs = std::iter::from_fn(|| Some((text.next()?.into(), text.next()?))).take(256);
-        viewer.act(time(now), |page| page.set_layout(pairs));
+        viewer.act(time(now), Act::Layout(pairs.collect()));
     });
 }
 
@@ -438,14 +439,14 @@ extern "C" fn layout(now: f64) {
 extern "C" fn type_text(now: f64) {
     viewing(|viewer, input, _| {
         let text = str::from_utf8(input).unwrap_or_default();
-        viewer.act(time(now), |page| page.type_text(time(now), text));
+        viewer.act(time(now), Act::Text(text.to_owned()));
     });
 }
 
 /// The script hears of no keys and buttons any more: all that are down go up.
 #[unsafe(no_mangle)]
 extern "C" fn blur(now: f64) {
-    act(now, |page| page.release(time(now)));
+    act(now, Act::Release);
 }
 
 /// What the browser's clipboard has is pasted: text in UTF-8, or a picture, as PNG, if `picture` is 1; `is_new` is 1
@@ -455,7 +456,7 @@ extern "C" fn offer(now: f64, picture: u32, is_new: u32) {
     viewing(|viewer, input, _| {
         let bytes = Bytes::copy_from_slice(input);
         let clip = if picture == 1 { Clip::Picture(bytes) } else { Clip::Text(bytes) };
-        viewer.act(time(now), |page| page.offer(clip, is_new == 1));
+        viewer.act(time(now), Act::Offer(clip, is_new == 1));
     });
 }
 
@@ -595,12 +596,8 @@ extern "C" fn answer_sound(now: f64) -> u32 {
     })
 }
 
-fn act(now: f64, act: impl FnOnce(&mut Page)) {
+fn act(now: f64, act: Act) {
     viewing(|viewer, _, _| viewer.act(time(now), act));
-}
-
-fn point(now: f64, act: impl FnOnce(&mut Page)) {
-    viewing(|viewer, _, _| viewer.point(time(now), act));
 }
 
 /// Bytes that the page keeps.

@@ -6,8 +6,10 @@
 //! no canvas.
 //!
 //! Invariant: no input of the other side makes it panic, or keep more than the session, the page and
-//! [`MAX_UNSENT`](viewer::MAX_UNSENT) let it.
+//! [`MAX_UNSENT`](viewer::MAX_UNSENT) let it; nor does the user make it keep more than [`MAX_KEPT`](acts::MAX_KEPT) and
+//! [`MAX_PASTED`](acts::MAX_PASTED).
 
+pub mod acts;
 pub mod drawing;
 #[cfg(target_arch = "wasm32")]
 mod export;

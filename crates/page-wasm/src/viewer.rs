@@ -13,18 +13,16 @@ use wayferry_proto::{
     Transmit,
 };
 
+use crate::acts::{Act, Acts};
 use crate::pipes::Pipes;
 use crate::socket::{Next, Socket};
 use crate::sound::Sound;
 
-/// Bytes that may wait to be sent before what programs paste waits in the page.
+/// Bytes that may wait to be sent before what the user does, and what programs paste, waits in the page.
 pub const MAX_HANDED: usize = 1 << 20;
 
 /// Bytes that may wait to be sent: an app side that does not read is given up.
 pub const MAX_UNSENT: usize = 4 << 20;
-
-/// Bytes that may wait for the next carrier before keys are passed over: what somebody types in a day.
-pub const MAX_AWAY: usize = 1 << 20;
 
 /// After so long without a word the link counts as lost: an app side says something once a second.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -60,7 +58,7 @@ pub enum Notice {
     Back,
     /// The same, but all that was shown is told anew, and the page is to tell anew what it has said of itself.
     Anew,
-    /// Keys are passed over, for there is no link and those that wait for one are many. Told once until there is one.
+    /// Keys are passed over, for many wait for a link, or for room on it. Told once until those have gone.
     Missed,
     /// It is over; the last notice.
     Over(Over),
@@ -106,10 +104,9 @@ pub struct Viewer {
     is_welcome: bool,
     /// It was let in over an earlier carrier, and waits to be over this one.
     is_returning: bool,
-    /// Bytes that were kept when the link was lost, until there is one again.
-    away: Option<usize>,
-    /// Keys were passed over while there was no link.
-    has_missed: bool,
+    /// The link was lost, until there is one again.
+    is_away: bool,
+    acts: Acts,
     carrier: Carrier,
     /// Bytes that the session was given since the carrier took all that it had.
     handed: usize,
@@ -182,8 +179,8 @@ impl Viewer {
             role,
             is_welcome: false,
             is_returning: false,
-            away: None,
-            has_missed: false,
+            is_away: false,
+            acts: Acts::default(),
             carrier: Carrier::Streams { unsent: 0 },
             handed: 0,
         };
@@ -309,7 +306,7 @@ impl Viewer {
     /// The carrier has all that the session had for it: what waited for that goes on. Gives whether something did.
     fn hand_on(&mut self, now: Time) -> bool {
         self.handed = 0;
-        if self.pipes.has_more() {
+        if self.acts.wait() || self.pipes.has_more() {
             self.go_on(now);
         }
         self.handed > 0
@@ -322,7 +319,7 @@ impl Viewer {
             Carrier::Socket(socket) => socket.unsent(),
         };
         let room = MAX_HANDED.saturating_sub(unsent + self.handed);
-        if self.away.is_none() { room } else { 0 }
+        if self.is_away { 0 } else { room }
     }
 
     /// What happened next.
@@ -357,29 +354,21 @@ impl Viewer {
         self.go_on(now);
     }
 
-    /// Tells the page what the user types or wants. While there is no link it is kept for the next one, up to
-    /// [`MAX_AWAY`].
-    pub fn act(&mut self, now: Time, act: impl FnOnce(&mut Page)) {
-        if self.away.is_some_and(|kept| self.kept_for_later() > kept + MAX_AWAY) {
-            if !std::mem::replace(&mut self.has_missed, true) {
-                self.notices.push_back(Notice::Missed);
-            }
+    /// Tells the page what the user does. While there is no link, or [`MAX_HANDED`] waits to be sent, it is kept, up to
+    /// [`MAX_KEPT`](crate::acts::MAX_KEPT); but what the pointer does means nothing without a link.
+    pub fn act(&mut self, now: Time, act: Act) {
+        if self.is_away && act.is_pointing() {
             return;
         }
-        act(&mut self.page);
+        if self.acts.push(now, act) {
+            self.notices.push_back(Notice::Missed);
+        }
         self.go_on(now);
     }
 
     /// Bytes that the app side may not have.
     pub fn kept_for_later(&self) -> usize {
-        self.session.retained()
-    }
-
-    /// Tells the page what the pointer does. While there is no link that means nothing: what it points at is old.
-    pub fn point(&mut self, now: Time, act: impl FnOnce(&mut Page)) {
-        if self.away.is_none() {
-            self.act(now, act);
-        }
+        self.session.retained() + self.acts.bytes()
     }
 
     /// What a script knows of its link: how long pings take. Which stream is which it cannot tell the app side.
@@ -408,6 +397,9 @@ impl Viewer {
             self.welcome();
         }
         self.say();
+        while self.room() > 0 && self.acts.run_next(now, &mut self.page) {
+            self.say();
+        }
         while let Some(transfer) = self.page.poll_transfer() {
             self.pipes.begin(&mut self.session, &mut self.page, transfer);
         }
@@ -474,7 +466,7 @@ impl Viewer {
             Event::Stopped { header: Header::Events { connection }, .. } => self.close(now, connection),
             Event::Control(Control::Exit { .. }) => self.session.close(CloseReason::Done),
             Event::Suspended { .. } => self.on_lost(now),
-            Event::Resumed => self.on_resumed(now),
+            Event::Resumed => self.on_resumed(),
             Event::Declined => self.begin_anew(),
             Event::Closed { reason, by } => {
                 let was_display = self.role == Role::Control && self.is_welcome;
@@ -497,33 +489,29 @@ impl Viewer {
     }
 
     fn on_lost(&mut self, now: Time) {
-        if self.away.is_none() {
+        if !std::mem::replace(&mut self.is_away, true) {
             // Buttons that go up meanwhile are not heard of, and keys that are down the app side lets go by itself.
             self.page.release(now);
             self.page.point_nowhere(now);
+            self.acts.on_lost();
         }
         self.sound.tell_again();
-        self.away.get_or_insert(self.session.retained());
         self.notices.push_back(Notice::Away);
     }
 
-    fn on_resumed(&mut self, now: Time) {
-        (self.is_returning, self.away) = (false, None);
-        if std::mem::take(&mut self.has_missed) {
-            // Keys may have gone up meanwhile.
-            self.page.release(now);
-        }
+    fn on_resumed(&mut self) {
+        (self.is_returning, self.is_away) = (false, false);
         self.notices.push_back(Notice::Back);
     }
 
     /// The app side knows of nothing to go on with.
     fn begin_anew(&mut self) {
-        (self.is_returning, self.away) = (false, None);
+        (self.is_returning, self.is_away) = (false, false);
         self.page.begin_anew();
+        self.acts = Acts::default();
         self.channels.clear();
         self.pipes = Pipes::default();
         self.sound.begin_anew();
-        self.has_missed = false;
         self.notices.push_back(Notice::Anew);
     }
 

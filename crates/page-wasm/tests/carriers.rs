@@ -7,6 +7,7 @@ use std::time::Duration;
 use wayferry_message::{Request, ToDisplay, WireArg, WireId};
 use wayferry_mux::{Mux, Output};
 use wayferry_page::{Level, Role};
+use wayferry_page_wasm::acts::Act;
 use wayferry_page_wasm::socket::Next;
 use wayferry_page_wasm::viewer::{Notice, Ticket, Viewer};
 use wayferry_proto::{
@@ -125,7 +126,7 @@ impl Pair {
         }
         pair.host.send_update(header(), vec![RED.to_vec()]).expect("it is small");
         pair.settle();
-        pair.viewer.act(Time::ZERO, |page| page.focus(Some((PROGRAM, SURFACE))));
+        pair.viewer.act(Time::ZERO, Act::Focus(PROGRAM, SURFACE));
         pair.settle();
         pair
     }
@@ -172,7 +173,7 @@ impl Pair {
     /// A key goes down and up.
     fn tap(&mut self, code: u32) {
         for pressed in [true, false] {
-            self.viewer.act(Time::ZERO, |page| page.key(Time::ZERO, code, Level::Plain, None, pressed));
+            self.viewer.act(Time::ZERO, Act::Key { code, level: Level::Plain, character: None, pressed });
         }
     }
 }
@@ -223,4 +224,22 @@ fn links_of_both_kinds_follow_each_other_and_what_is_typed_between_them_arrives_
         pair.settle();
         assert_eq!(keys(&pair.heard), all, "it is good for what is typed on it, too");
     }
+}
+
+#[test]
+fn regression_a_long_text_of_an_input_method_ended_the_session_on_a_socket() {
+    let mut pair = Pair::typing();
+    pair.cut();
+    // Some of it while there is no link.
+    let text: Vec<char> = ('\u{4e00}'..='\u{9fa5}').take(20_000).collect();
+    let mut pieces = text.chunks(1000).map(|piece| Act::Text(piece.iter().collect()));
+    pieces.by_ref().take(5).for_each(|piece| pair.viewer.act(Time::ZERO, piece));
+    pair.come_again(Link::socket);
+    pieces.for_each(|piece| pair.viewer.act(Time::ZERO, piece));
+    pair.tap(30);
+    pair.settle();
+    assert_eq!(pair.notices.last(), Some(&Notice::Back));
+    let keys = keys(&pair.heard);
+    assert_eq!(keys.len(), 2 * 20_001);
+    assert_eq!(keys[2 * 20_000..], [(30, true), (30, false)]);
 }

@@ -10,8 +10,9 @@ use wayferry_audio::{Codec, Packet, Position, datagram};
 use wayferry_message::snapshot::Snapshot;
 use wayferry_message::{Request, ToApp, ToDisplay, WireArg, WireId};
 use wayferry_page::{Area, Clip, Level, MAX_COPIED_TEXT, Page, Role};
+use wayferry_page_wasm::acts::{Act, MAX_KEPT, MAX_PASTED};
 use wayferry_page_wasm::drawing::Drawing;
-use wayferry_page_wasm::viewer::{MAX_AWAY, MAX_HANDED, MAX_UNSENT, Notice, Over, Ticket, Viewer};
+use wayferry_page_wasm::viewer::{MAX_HANDED, MAX_UNSENT, Notice, Over, Ticket, Viewer};
 use wayferry_proto::{
     Arrival, Candidate, Capabilities, CloseReason, Config, ConnectionId, Control, Event, Header, HostTime,
     Secret, Session, SessionId, Side, StreamId, Time, Transmit, UpdateHeader,
@@ -259,7 +260,7 @@ fn a_display_is_no_view_tells_its_keymap_and_hears_when_another_one_takes_the_se
     assert_eq!(blobs.collect::<Vec<_>>(), keymap.into_iter().collect::<Vec<_>>());
     assert!(keymap.is_some() && !pair.host.capabilities().has(Capabilities::VIEW));
     pair.show();
-    pair.viewer.act(Time::ZERO, |page| page.set_area(Area::new(300, 200, 120)));
+    pair.viewer.act(Time::ZERO, Act::Area(Area::new(300, 200, 120)));
     pair.settle();
     let snapshots = pair.heard.iter().filter(|event| matches!(event, Event::Control(Control::Snapshot(_))));
     assert_eq!(snapshots.count(), 2);
@@ -353,14 +354,14 @@ fn typing() -> Pair {
     let update = UpdateHeader { connection: ConnectionId(2), ..header() };
     pair.host.send_update(update, vec![RED.to_vec()]).expect("it is small");
     pair.settle();
-    pair.viewer.act(Time::ZERO, |page| page.focus(Some((ConnectionId(2), SURFACE))));
+    pair.viewer.act(Time::ZERO, Act::Focus(ConnectionId(2), SURFACE));
     pair.settle();
     pair.heard.clear();
     pair
 }
 
 fn type_key(pair: &mut Pair, code: u32, pressed: bool) {
-    pair.viewer.act(Time::ZERO, |page| page.key(Time::ZERO, code, Level::Plain, None, pressed));
+    pair.viewer.act(Time::ZERO, Act::Key { code, level: Level::Plain, character: None, pressed });
 }
 
 #[test]
@@ -469,12 +470,12 @@ fn a_user_who_types_on_without_a_link_is_passed_over_beyond_a_limit_and_hears_of
     pair.cut();
     let before = pair.viewer.kept_for_later();
     // More than there is room for.
-    let presses = MAX_AWAY / 20;
+    let presses = MAX_KEPT / 20;
     for _ in 0..presses {
         type_key(&mut pair, 31, true);
         type_key(&mut pair, 31, false);
     }
-    assert!((MAX_AWAY..MAX_AWAY + 4096).contains(&(pair.viewer.kept_for_later() - before + 1024)));
+    assert!((MAX_KEPT..MAX_KEPT + 4096).contains(&(pair.viewer.kept_for_later() - before + 1024)));
     type_key(&mut pair, 32, true);
     type_key(&mut pair, 30, false);
     pair.come_again(true);
@@ -494,7 +495,7 @@ fn regression_what_was_on_its_way_when_the_link_was_lost_left_no_room_for_keys()
     let channel = pair.host.open(pipe);
     pair.settle();
     let pixels = vec![7; 3 << 20];
-    pair.viewer.act(Time::ZERO, |page| page.offer(Clip::Picture(pixels.into()), true));
+    pair.viewer.act(Time::ZERO, Act::Offer(Clip::Picture(pixels.into()), true));
     pair.host.finish(channel);
     pair.cut();
     type_key(&mut pair, 31, true);
@@ -519,11 +520,10 @@ fn buttons(pair: &Pair) -> Vec<(u32, bool)> {
 fn regression_a_button_that_went_up_without_a_link_stayed_down_and_clicks_came_late() {
     let mut pair = typing();
     let point = |pair: &mut Pair| {
-        let at = |page: &mut Page| page.point(Time::ZERO, ConnectionId(2), SURFACE, 1.0, 1.0);
-        pair.viewer.point(Time::ZERO, at);
+        pair.viewer.act(Time::ZERO, Act::Point(ConnectionId(2), SURFACE, [1.0; 2]));
     };
     let click = |pair: &mut Pair, pressed| {
-        pair.viewer.point(Time::ZERO, |page| page.button(Time::ZERO, 272, pressed));
+        pair.viewer.act(Time::ZERO, Act::Button(272, pressed));
     };
     point(&mut pair);
     click(&mut pair, true);
@@ -646,7 +646,7 @@ fn copied() -> (Pair, wayferry_proto::ChannelId) {
         pair.host.send(channel, &message.encode()).expect("it is short");
     }
     pair.settle();
-    pair.viewer.act(Time::ZERO, |page| page.focus(Some((PROGRAM, SURFACE))));
+    pair.viewer.act(Time::ZERO, Act::Focus(PROGRAM, SURFACE));
     let select = ask(24, 1, vec![object(26), WireArg::Uint(1)]);
     pair.host.send(channel, &select.encode()).expect("it is short");
     pair.settle();
@@ -787,7 +787,7 @@ fn pasted(heard: &[Event]) -> BTreeMap<u64, (usize, bool)> {
 fn regression_a_program_that_pasted_often_at_once_ended_the_session() {
     const LENGTH: usize = 64 << 10;
     let (mut pair, channel) = copied();
-    pair.viewer.act(Time::ZERO, |page| page.offer(Clip::Text(vec![b'a'; LENGTH].into()), true));
+    pair.viewer.act(Time::ZERO, Act::Offer(Clip::Text(vec![b'a'; LENGTH].into()), true));
     pair.settle();
     ask_often(&mut pair, channel, b"text/plain", 1..101);
     pair.hear();
@@ -810,7 +810,7 @@ fn regression_a_program_that_pasted_often_at_once_ended_the_session() {
 fn who_pastes_more_than_may_wait_sees_the_end_and_so_does_who_is_gone() {
     let (mut pair, channel) = copied();
     let bytes = vec![7; 1 << 20];
-    pair.viewer.act(Time::ZERO, |page| page.offer(Clip::Picture(bytes.into()), true));
+    pair.viewer.act(Time::ZERO, Act::Offer(Clip::Picture(bytes.into()), true));
     pair.settle();
     // The link has no room at all.
     pair.viewer.set_unsent(Time::ZERO, MAX_HANDED);
@@ -851,4 +851,129 @@ fn regression_what_programs_copied_from_each_other_left_at_once() {
         }
     }
     assert_eq!(pair.notices, [Notice::Welcome]);
+}
+
+/// Text of so many characters, of which none is twice in a keymap.
+fn foreign(count: usize) -> String {
+    ('\u{4e00}'..='\u{9fa5}').cycle().take(count).collect()
+}
+
+#[test]
+fn regression_a_long_text_of_an_input_method_ended_the_session() {
+    let mut pair = typing();
+    for piece in foreign(13_000).chars().collect::<Vec<_>>().chunks(1024) {
+        pair.viewer.act(Time::ZERO, Act::Text(piece.iter().collect()));
+    }
+    // What is done behind it is told behind it.
+    type_key(&mut pair, 30, true);
+    type_key(&mut pair, 30, false);
+    loop {
+        let bytes = pair.flight();
+        assert!(bytes <= MAX_HANDED + (512 << 10), "{bytes} at once");
+        pair.hear();
+        if bytes == 0 {
+            break;
+        }
+    }
+    assert_eq!(pair.notices, [Notice::Welcome]);
+    let keys = keys(&pair.heard);
+    assert_eq!(keys.len(), 2 * 13_001);
+    assert_eq!(keys[2 * 13_000..], [(30, true), (30, false)]);
+}
+
+/// What the keyboard of the second program was told: opcodes, with arguments.
+fn keyboard_heard(heard: &[Event]) -> Vec<(u16, Vec<WireArg>)> {
+    let events = told(heard).into_iter().filter_map(|message| match message {
+        ToApp::Event(Request { object: KEYBOARD, opcode, args }) => Some((opcode, args)),
+        _ => None,
+    });
+    events.collect()
+}
+
+#[test]
+fn regression_a_window_that_was_chosen_when_no_more_keys_could_wait_was_forgotten() {
+    const LEAVE: u16 = 2;
+    const MODIFIERS: u16 = 4;
+    let mut pair = typing();
+    pair.cut();
+    pair.heard.clear();
+    for _ in 0..MAX_KEPT / 64 {
+        type_key(&mut pair, 31, true);
+        type_key(&mut pair, 31, false);
+    }
+    let full = pair.viewer.kept_for_later();
+    for modifiers in [4, 16].repeat(1000) {
+        pair.viewer.act(Time::ZERO, Act::Focus(PROGRAM, SURFACE));
+        pair.viewer.act(Time::ZERO, Act::Modifiers(modifiers));
+        pair.viewer.act(Time::ZERO, Act::Area(Area::new(300, 200, 120)));
+        type_key(&mut pair, 32, true);
+    }
+    assert_eq!(pair.viewer.kept_for_later(), full);
+    pair.come_again(true);
+    assert_eq!(keyboard_heard(&pair.heard).last().map(|(opcode, _)| *opcode), Some(LEAVE), "behind all keys");
+    type_key(&mut pair, 32, true);
+    pair.settle();
+    assert!(keys(&pair.heard).iter().all(|(code, _)| *code == 31), "the other window has the keyboard");
+    let snapshots = pair.heard.iter().filter(|event| matches!(event, Event::Control(Control::Snapshot(_))));
+    assert_eq!(snapshots.count(), 1, "the area is told, too");
+    pair.viewer.act(Time::ZERO, Act::Focus(ConnectionId(2), SURFACE));
+    pair.settle();
+    let (opcode, args) = keyboard_heard(&pair.heard).pop().expect("it has entered");
+    assert_eq!((opcode, &args[3]), (MODIFIERS, &WireArg::Uint(16)), "the last ones");
+}
+
+#[test]
+fn regression_what_an_input_method_wrote_without_a_link_was_kept_with_a_keymap_each() {
+    let mut pair = typing();
+    pair.cut();
+    let before = pair.viewer.kept_for_later();
+    let text: Vec<char> = foreign(1000).chars().collect();
+    for word in text.chunks(2) {
+        pair.viewer.act(Time::ZERO, Act::Text(word.iter().collect()));
+    }
+    let kept = pair.viewer.kept_for_later() - before;
+    assert!(kept <= 500 * 70, "{kept}");
+    pair.come_again(true);
+    assert_eq!(pair.notices, [Notice::Welcome, Notice::Away, Notice::Back]);
+    assert_eq!(keys(&pair.heard).len(), 2000);
+}
+
+#[test]
+fn regression_a_key_that_went_down_without_a_link_was_told_for_ever() {
+    let mut pair = typing();
+    pair.cut();
+    type_key(&mut pair, 30, true);
+    let kept = pair.viewer.kept_for_later();
+    for _ in 0..100 {
+        let due = pair.viewer.next_timeout().unwrap_or_default();
+        pair.viewer.on_timeout(due);
+    }
+    assert!(pair.viewer.kept_for_later() <= kept + 256);
+    pair.come_again(true);
+    assert_eq!(keys(&pair.heard), [(30, true)]);
+    assert!(pair.viewer.next_timeout().is_some_and(|due| due <= Time::from_millis(100)), "it is held now");
+}
+
+#[test]
+fn of_what_is_pasted_without_a_link_the_oldest_brings_nothing_if_it_is_too_much() {
+    let (mut pair, channel) = copied();
+    let picture = |byte: u8| Act::Offer(Clip::Picture(vec![byte; MAX_PASTED - 10].into()), true);
+    // As little goes on while the link has no room.
+    pair.viewer.set_unsent(Time::ZERO, MAX_HANDED);
+    pair.viewer.act(Time::ZERO, picture(1));
+    pair.viewer.act(Time::ZERO, Act::Offer(Clip::Text(Bytes::from_static(b"short")), true));
+    pair.viewer.act(Time::ZERO, picture(2));
+    pair.viewer.set_unsent(Time::ZERO, 0);
+    pair.settle();
+    let mut offered = told(&pair.heard).into_iter().filter_map(|message| match message {
+        ToApp::Event(Request { opcode: 0, args, .. }) => match &args[..] {
+            [WireArg::Str(Some(kind))] => Some(String::from_utf8_lossy(kind).into_owned()),
+            _ => None,
+        },
+        _ => None,
+    });
+    assert_eq!(offered.next_back().as_deref(), Some("image/png"));
+    ask_often(&mut pair, channel, b"image/png", 1..2);
+    pair.settle();
+    assert_eq!(pasted(&pair.heard)[&2].0, 64 << 10, "its head, for nothing of it was read");
 }
