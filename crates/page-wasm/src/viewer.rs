@@ -18,7 +18,8 @@ use crate::pipes::Pipes;
 use crate::socket::{Next, Socket};
 use crate::sound::Sound;
 
-/// Bytes that may wait to be sent before what the user does, and what programs paste, waits in the page.
+/// Bytes that may wait to be sent before what the user does waits in the page. What programs paste waits from half of
+/// that on, so that no program's pastes keep the user's keys.
 pub const MAX_HANDED: usize = 1 << 20;
 
 /// Bytes that may wait to be sent: an app side that does not read is given up.
@@ -403,7 +404,7 @@ impl Viewer {
         while let Some(transfer) = self.page.poll_transfer() {
             self.pipes.begin(&mut self.session, &mut self.page, transfer);
         }
-        let room = self.room();
+        let room = self.room().saturating_sub(MAX_HANDED / 2);
         self.handed += self.pipes.go_on(&mut self.session, room);
         self.sound_due = self.sound.tell(now, &mut self.session);
         while let Some(ended) = self.page.poll_ended() {

@@ -794,7 +794,7 @@ fn regression_a_program_that_pasted_often_at_once_ended_the_session() {
     let mut flights = 0;
     loop {
         let bytes = pair.flight();
-        assert!(bytes <= MAX_HANDED + 2 * LENGTH, "{bytes} at once");
+        assert!(bytes <= MAX_HANDED / 2 + 2 * LENGTH, "{bytes} at once");
         pair.hear();
         if bytes == 0 {
             break;
@@ -844,7 +844,7 @@ fn regression_what_programs_copied_from_each_other_left_at_once() {
     pair.viewer.set_unsent(Time::ZERO, 0);
     loop {
         let bytes = pair.flight();
-        assert!(bytes <= MAX_HANDED + (256 << 10), "{bytes} at once");
+        assert!(bytes <= MAX_HANDED / 2 + (256 << 10), "{bytes} at once");
         pair.hear();
         if bytes == 0 {
             break;
