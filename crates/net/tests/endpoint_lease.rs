@@ -2,14 +2,15 @@
 
 mod rig;
 
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use rig::*;
 use wayferry_net::endpoint::{
-    Config, Connection, Engine, Failure, Listener, Pending, Ready, ReceiveStream, SendStream, Token, connect,
+    Config, Connection, Engine, Failure, Listener, Pending, Ready, ReceiveStream, SendStream, Target, Token,
+    connect,
 };
 
 /// A loop, its end of a stream, and the far one, on an engine that is never kept from anything.
@@ -38,12 +39,16 @@ impl Loop {
 
     /// A connection from `engine`, which belongs to this loop.
     fn on(engine: Engine) -> Self {
-        let ready = Ready::new().unwrap();
+        Self::with(engine, Ready::new().unwrap(), None)
+    }
+
+    /// The same, from an address.
+    fn with(engine: Engine, ready: Arc<Ready>, local: Option<SocketAddr>) -> Self {
         let token = ready.token();
         let waker = ready.waker(token);
         let tls = server_tls();
         let mut listener = listener(&tls, Config::default(), Default::default());
-        let target = target(listener.local_address());
+        let target = Target { local, ..target(listener.local_address()) };
         let connecting = connect(&engine, target, client_tls(&tls), Config::default());
         let mut server = accept(&mut listener);
         let mut client = wait(connecting).unwrap();
@@ -190,6 +195,41 @@ fn a_connection_that_moves_is_heard_where_it_went() {
         it.client.rebind(loopback()).unwrap();
         it.chat();
         assert!(it.is_trusted());
+    }
+}
+
+#[test]
+fn regression_what_was_new_or_had_moved_while_a_loop_read_was_left_to_the_engine() {
+    let new = |it: &Loop| Loop::with(it.engine.clone(), Arc::clone(&it.ready), Some(loopback()));
+    let is_heard = |change: &dyn Fn(&mut Loop)| {
+        // Where the machine is busy, the lease ends meanwhile.
+        (0..20).any(|_| {
+            let mut it = Loop::new();
+            assert!(it.is_trusted());
+            change(&mut it);
+            it.chat();
+            it.hears_alone()
+        })
+    };
+    assert!(is_heard(&|it| *it = new(it)));
+    assert!(is_heard(&|it| it.client.rebind(loopback()).unwrap()));
+}
+
+#[test]
+fn regression_the_lease_of_an_engine_that_ended_was_never_looked_after_again() {
+    let ready = Ready::new().unwrap();
+    for round in 0..3 {
+        let engine = Engine::start().unwrap();
+        let mut it = Loop::with(engine, Arc::clone(&ready), None);
+        assert!(it.is_trusted());
+        it.chat();
+        if round < 2 {
+            // Its lease is held when it ends, as a rule.
+            continue;
+        }
+        // No drain from here on.
+        say(&mut it.far.send, b"are you there");
+        assert_eq!(read_to_end(&mut it.receive).unwrap(), b"are you there");
     }
 }
 

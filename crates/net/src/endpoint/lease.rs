@@ -9,10 +9,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use tokio::runtime::Handle;
 use tokio::time::{Instant as At, sleep_until};
 
 use super::Ready;
 use super::runtime::{Cork, PromptRuntime};
+use crate::watch::Watch;
 
 /// The endpoints of one loop, and whether it reads their sockets.
 #[derive(Debug)]
@@ -57,7 +59,7 @@ impl Lease {
     /// This endpoint's connections belong to other loops, too.
     pub(super) fn remove(&self, endpoint: &Arc<PromptRuntime>) {
         let mut state = self.lock();
-        state.give_back();
+        state.give_up();
         state.endpoints.retain(|other| !std::ptr::eq(other.as_ptr(), Arc::as_ptr(endpoint)));
     }
 
@@ -68,11 +70,11 @@ impl Lease {
             return;
         }
         if state.held {
-            state.drive();
+            state.drive(ready.watch());
         }
         let (now, moved) = (Instant::now(), state.total());
         let soon = now.saturating_duration_since(state.seen) < TERM;
-        let little = moved.wrapping_sub(state.moved) <= LITTLE;
+        let little = moved.wrapping_sub(state.moved) <= LITTLE && state.endpoints.len() <= FEW;
         (state.seen, state.moved) = (now, moved);
         if !(soon && little) {
             state.light = 0;
@@ -82,8 +84,13 @@ impl Lease {
         }
         if soon && little && !state.held {
             state.light += 1;
-            if state.light >= LIGHT {
-                state.take(ready);
+            if state.light >= LIGHT
+                && let Some(engine) = state.take(ready.watch())
+            {
+                let guard = guard(Guarded(ready.weak()), now);
+                // An engine that has ended drops it at once, and that locks this.
+                drop(state);
+                drop(engine.spawn(guard));
             }
         }
     }
@@ -91,7 +98,7 @@ impl Lease {
     /// The loop turns no more.
     pub(super) fn end(&self) {
         let mut state = self.lock();
-        state.give_back();
+        state.give_up();
         state.endpoints.clear();
     }
 
@@ -110,10 +117,14 @@ impl State {
     }
 
     /// The endpoints first, then the connections that have got something.
-    fn drive(&mut self) {
+    fn drive(&mut self, watch: &Arc<Watch>) {
         self.cork.hold();
         self.endpoints.retain(|endpoint| {
             let Some(endpoint) = endpoint.upgrade() else { return false };
+            // It is new, or has moved.
+            if endpoint.sockets.has_fresh() {
+                endpoint.give_to(watch);
+            }
             let goes_on = endpoint.drive_here();
             if !goes_on {
                 // What comes there is read by no thread any more, and would wake this loop for ever.
@@ -124,22 +135,20 @@ impl State {
         self.cork.release_all_here();
     }
 
-    fn take(&mut self, ready: &Ready) {
+    /// Gives where to run [`guard`], if none runs yet.
+    fn take(&mut self, watch: &Arc<Watch>) -> Option<Handle> {
         self.light = 0;
-        self.held = true;
-        for endpoint in self.each() {
-            endpoint.give_to(ready.watch());
+        let given: Vec<_> = self.each().filter(|endpoint| endpoint.give_to(watch)).collect();
+        self.held = !given.is_empty();
+        if !self.held || self.guarded {
+            return None;
         }
-        if self.guarded {
-            return;
+        let engine = given.iter().find_map(|endpoint| endpoint.handle());
+        self.guarded = engine.is_some();
+        if !self.guarded {
+            self.give_up();
         }
-        let handle = self.each().find_map(|endpoint| endpoint.handle());
-        if let Some(handle) = handle {
-            self.guarded = true;
-            drop(handle.spawn(guard(ready.weak(), self.seen)));
-        } else {
-            self.give_back();
-        }
+        engine
     }
 
     fn give_back(&mut self) {
@@ -149,29 +158,54 @@ impl State {
             self.held = left > 0;
         }
     }
+
+    /// The same, for good: what cannot be given back is deaf from now on.
+    fn give_up(&mut self) {
+        if std::mem::take(&mut self.held) {
+            let left = self.each().filter(|endpoint| !endpoint.take_back());
+            left.for_each(|endpoint| endpoint.sockets.stop_receiving());
+        }
+    }
+}
+
+/// A lease that the engine looks after.
+struct Guarded(Weak<Ready>);
+
+/// The lease ends with this, also when the engine does.
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        let Some(ready) = self.0.upgrade() else { return };
+        let mut state = ready.lease().lock();
+        state.give_up();
+        state.guarded = false;
+    }
 }
 
 /// Has the engine read the sockets once the loop has not come back for [`TERM`].
-async fn guard(ready: Weak<Ready>, mut seen: Instant) {
+async fn guard(mut guarded: Guarded, mut seen: Instant) {
     loop {
         sleep_until(At::from_std(seen + TERM)).await;
-        let Some(ready) = ready.upgrade() else { return };
+        let Some(ready) = guarded.0.upgrade() else { return };
         let mut state = ready.lease().lock();
-        if state.held && state.seen.elapsed() >= TERM {
+        if state.seen.elapsed() >= TERM {
             state.give_back();
         }
         if !state.held {
+            // Not when it is dropped: before that the loop may take another.
             state.guarded = false;
+            guarded.0 = Weak::new();
             return;
         }
         seen = if state.seen.elapsed() < TERM { state.seen } else { Instant::now() };
     }
 }
 
-/// A loop that comes back later than this is busy with other things, or nothing comes. Far below the least time after
-/// which a peer sends again what was not acknowledged (RFC 9002 §6.2.1: three round trips, and 25 ms).
+/// A loop that comes back later than this is busy with other things, or nothing comes. A peer that is near asks after
+/// some 26 ms what has become of a packet (RFC 9002 §6.2.1): a loop that stalls may have it do so once, in vain.
 const TERM: Duration = Duration::from_millis(20);
 /// Bytes that move between two turns where the engine's thread is not needed: a few packets.
 const LITTLE: u64 = 8 << 10;
+/// Endpoints that a loop reads itself: each is asked in each turn.
+const FEW: usize = 4;
 /// Light turns before the loop reads the sockets itself: what changes back and forth costs more than it saves.
 const LIGHT: u32 = 4;

@@ -76,7 +76,8 @@ impl Ready {
         Arc::new(entry).into()
     }
 
-    /// Moves all tokens to the end of `into`, in the order in which they woke, and makes the fd unreadable.
+    /// Reads the sockets that are this loop's to read, and moves all tokens to the end of `into`, in the order in which
+    /// they woke; there may be none. The fd is readable from now on only if more comes.
     pub fn drain(&self, into: &mut Vec<Token>) {
         self.lock().draining = true;
         self.lease.turn(self);
@@ -93,7 +94,7 @@ impl Ready {
         }
     }
 
-    /// Waits until there is a token, at most `timeout`; whether there is.
+    /// Waits until there is something to drain, at most `timeout`; whether there is.
     pub fn wait(&self, timeout: Option<Duration>) -> bool {
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         poll(&mut [PollFd::new(&*self.watch, PollFlags::IN)], timeout.as_ref()).is_ok_and(|count| count > 0)
@@ -126,6 +127,13 @@ impl Ready {
 
     fn lock(&self) -> MutexGuard<'_, List> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The sockets go back to the engine.
+impl Drop for Ready {
+    fn drop(&mut self) {
+        self.lease.end();
     }
 }
 

@@ -125,26 +125,31 @@ impl PromptRuntime {
 
     /// The loop of `ready` has connections here. One that has all of them may read the sockets itself.
     pub(super) fn belong_to(self: &Arc<Self>, ready: &Arc<Ready>) {
-        let other = {
-            let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
-            let other = match &*owner {
-                Owner::Loops => return,
-                Owner::Loop(other) if std::ptr::eq(other.as_ptr(), Arc::as_ptr(ready)) => return,
-                Owner::Free => None,
-                Owner::Loop(other) => other.upgrade().filter(|other| !other.is_closed()),
-            };
-            *owner = if other.is_some() { Owner::Loops } else { Owner::Loop(Arc::downgrade(ready)) };
-            other
+        // Until both are told, or another loop would be told in between.
+        let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        let other = match &*owner {
+            Owner::Loops => return,
+            Owner::Loop(other) if std::ptr::eq(other.as_ptr(), Arc::as_ptr(ready)) => return,
+            Owner::Free => None,
+            Owner::Loop(other) => other.upgrade().filter(|other| !other.is_closed()),
         };
         match other {
-            Some(other) => other.lease().remove(self),
-            None => ready.lease().add(self),
+            Some(other) => {
+                other.lease().remove(self);
+                *owner = Owner::Loops;
+            }
+            None => {
+                ready.lease().add(self);
+                *owner = Owner::Loop(Arc::downgrade(ready));
+            }
         }
     }
 
-    /// Has a loop watch the sockets. It calls [`PromptRuntime::drive_here`] when `watch` is readable.
-    pub(super) fn give_to(&self, watch: &Arc<Watch>) {
-        self.sockets.each_receiver(|socket| drop(socket.give_to(watch)));
+    /// Has a loop watch the sockets; whether it does. It calls [`PromptRuntime::drive_here`] when `watch` is readable.
+    pub(super) fn give_to(&self, watch: &Arc<Watch>) -> bool {
+        let mut any = false;
+        self.sockets.each_receiver(|socket| any |= socket.give_to(watch).is_ok());
+        any
     }
 
     /// Has the engine's thread watch the sockets again; whether it does.

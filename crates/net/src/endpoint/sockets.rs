@@ -9,7 +9,7 @@ use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 
@@ -25,6 +25,8 @@ pub(super) struct Sockets {
     state: Arc<Mutex<State>>,
     /// Bytes received and sent; it wraps around.
     moved: Arc<AtomicU64>,
+    /// There is one that was not there when this was last asked.
+    fresh: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Default)]
@@ -56,6 +58,7 @@ impl Sockets {
         };
         state.open.retain(|parts| parts.strong_count() > 0);
         state.open.push(Arc::downgrade(&cover.parts));
+        self.fresh.store(true, Ordering::Release);
         Ok(Box::new(cover))
     }
 
@@ -79,6 +82,11 @@ impl Sockets {
     /// Bytes that were received and sent so far; it wraps around.
     pub(super) fn moved(&self) -> u64 {
         self.moved.load(Ordering::Relaxed)
+    }
+
+    /// Whether there is one that was not there when this was asked before.
+    pub(super) fn has_fresh(&self) -> bool {
+        self.fresh.load(Ordering::Relaxed) && self.fresh.swap(false, Ordering::AcqRel)
     }
 
     /// Those that all connections share.
@@ -247,28 +255,14 @@ impl Socket {
         bufs: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        let polled = match &mut *lock(&self.parts.receiver) {
+        match &mut *lock(&self.parts.receiver) {
             Some(socket) => socket.poll_recv(cx, bufs, meta),
             None => Poll::Pending,
-        };
-        if let Poll::Ready(Ok(count)) = polled {
-            let bytes: usize = meta[..count].iter().map(|meta| meta.len).sum();
-            self.moved.fetch_add(bytes as u64, Ordering::Relaxed);
         }
-        polled
-    }
-}
-
-impl AsyncUdpSocket for Socket {
-    fn create_sender(&self) -> Pin<Box<dyn UdpSender>> {
-        let sending = self.parts.sending();
-        if let Some(sockets) = self.sockets.upgrade() {
-            lock(&sockets).made = Some(Arc::downgrade(&sending));
-        }
-        Box::pin(Sender { sending, moved: Arc::clone(&self.moved) })
     }
 
-    fn poll_recv(
+    /// Of one of the sockets.
+    fn poll_any(
         &mut self,
         cx: &mut Context<'_>,
         bufs: &mut [IoSliceMut<'_>],
@@ -293,6 +287,30 @@ impl AsyncUdpSocket for Socket {
             }
         }
         Poll::Pending
+    }
+}
+
+impl AsyncUdpSocket for Socket {
+    fn create_sender(&self) -> Pin<Box<dyn UdpSender>> {
+        let sending = self.parts.sending();
+        if let Some(sockets) = self.sockets.upgrade() {
+            lock(&sockets).made = Some(Arc::downgrade(&sending));
+        }
+        Box::pin(Sender { sending, moved: Arc::clone(&self.moved) })
+    }
+
+    fn poll_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let polled = self.poll_any(cx, bufs, meta);
+        if let Poll::Ready(Ok(count)) = polled {
+            let bytes: usize = meta[..count].iter().map(|meta| meta.len).sum();
+            self.moved.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
+        polled
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
