@@ -28,6 +28,7 @@ mod microphone;
 mod notifications;
 mod open_url;
 mod pages;
+mod planted;
 mod programs;
 mod rig;
 mod roaming;

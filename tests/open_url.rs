@@ -146,7 +146,7 @@ fn left_nothing(sshd: &Sshd) {
 }
 
 /// A program that writes down what it is to open.
-fn stub(home: &Home, name: &str, file: &str) -> PathBuf {
+pub(crate) fn stub(home: &Home, name: &str, file: &str) -> PathBuf {
     let file = home.file(file).display().to_string();
     if let Some(directory) = home.file(name).parent() {
         fs::create_dir_all(directory).expect("its directory");

@@ -170,7 +170,7 @@ fn text(session: &Session, words: &[&str]) -> String {
 }
 
 /// A folder with the page, whose worker begins with this.
-fn page(home: &Home, first: &str) -> String {
+pub(crate) fn page(home: &Home, first: &str) -> String {
     let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../page");
     assert!(built.join("viewer.wasm").exists(), "there is no page: run `make page`");
     let folder = home.file("page");

@@ -66,6 +66,11 @@ impl Chromium {
         chromium
     }
 
+    /// Goes on to another address.
+    pub(crate) fn go(&mut self, address: &str) {
+        self.call("Page.navigate", &json!({ "url": address }));
+    }
+
     /// Opens another tab before the page.
     pub(crate) fn cover(&mut self) {
         let page = std::mem::take(&mut self.page);

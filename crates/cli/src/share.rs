@@ -65,7 +65,10 @@ fn serve(own: &OwnFlags, flags: &ShareFlags, which: &Which) -> Result<u8, Error>
         Some(_) => site::bind_everywhere(flags.serve_port.unwrap_or(HTTPS_PORT)),
     }
     .map_err(Error::PagePort)?;
-    let origin = guests.as_ref().map_or_else(|| origin(port), |guests| guests.origin(port))?;
+    let origin = match &guests {
+        None => origin(&random_name(), port),
+        Some(guests) => guests.origin(port),
+    }?;
     let here = matches!(which, Which::Here(_));
     let reached = guests.as_ref().filter(|_| here).and_then(Guests::address);
     // Others may come while it is shared.
@@ -169,10 +172,12 @@ fn make(
     }
 }
 
-/// Where the page is, as a browser of this machine calls it.
-fn origin(port: u16) -> Result<PageOrigin, Error> {
-    let usual = port == 80;
-    let text = if usual { "http://localhost".to_owned() } else { format!("http://localhost:{port}") };
+/// Where the page is, as a browser of this machine calls it: by `name`, which is to be new in each run. All users of
+/// the machine can have been at `localhost` with this port before, and a browser keeps what it was given there: a page,
+/// or a service worker, would be told the ticket. Cookies are kept for a name with all of its ports.
+fn origin(name: &str, port: u16) -> Result<PageOrigin, Error> {
+    let host = format!("http://{name}.localhost");
+    let text = if port == HTTP_PORT { host } else { format!("{host}:{port}") };
     text.parse().map_err(|_| Error::usage(format!("`{text}` is no place of a page")))
 }
 
@@ -230,6 +235,8 @@ fn open(site: &Site, place: String) {
 
 /// What goes before a session's name in the answer to who has asked through ssh.
 const SESSION: &str = "session ";
+/// Of `http` (RFC 9110 §4.2.1).
+const HTTP_PORT: u16 = 80;
 /// Of `https` (RFC 9110 §4.2.2).
 const HTTPS_PORT: u16 = 443;
 
@@ -238,10 +245,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_is_at_localhost_as_browsers_write_it() {
-        let origin = |port| origin(port).ok().map(|origin| origin.to_string());
-        assert_eq!(origin(8000).as_deref(), Some("http://localhost:8000"));
-        assert_eq!(origin(80).as_deref(), Some("http://localhost"), "without the scheme's own port");
+    fn the_page_is_below_localhost_as_browsers_write_it() {
+        let origin = |name: &str, port| origin(name, port).ok().map(|origin| origin.to_string());
+        assert_eq!(origin("a", 8000).as_deref(), Some("http://a.localhost:8000"));
+        assert_eq!(origin("a", 80).as_deref(), Some("http://a.localhost"), "without the scheme's own port");
+        for _ in 0..100 {
+            assert!(origin(&random_name(), 8000).is_some(), "each name is one of a host");
+        }
     }
 
     fn link(control: bool, ticket: &str) -> NewLink {

@@ -105,7 +105,7 @@ impl Site {
     /// `is_own` says whether the caller is a program of this user.
     fn answer(&self, request: &Request, is_own: impl FnOnce() -> bool) -> Answer<'_> {
         if !request.host.eq_ignore_ascii_case(self.authority()) {
-            return Answer::elsewhere(&self.origin);
+            return Answer::elsewhere();
         }
         if request.method == Method::Other {
             return Answer::wrong_method();
@@ -197,6 +197,7 @@ mod tests {
         {
             let answer = ask(&site, "GET /", host);
             assert!(answer.contains(" 421 ") && !answer.contains("content"), "{host}: {answer}");
+            assert!(!answer.contains("localhost"), "its name is not told: {answer}");
         }
         let answer = ask(&site, "PUT /", "localhost:8000");
         assert!(answer.contains(" 405 ") && answer.contains("\r\nAllow: GET, HEAD\r\n"), "{answer}");

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use super::File;
 use super::request::{Fault, Method};
-use crate::quic::PageOrigin;
 
 /// An answer.
 #[derive(Debug)]
@@ -41,9 +40,9 @@ impl<'a> Answer<'a> {
         Self { fields: format!("{}Location: {place}\r\n", answer.fields), ..answer }
     }
 
-    /// Another host was meant.
-    pub(super) fn elsewhere(origin: &PageOrigin) -> Self {
-        Self::text("421 Misdirected Request", &format!("This page is at {origin} and nowhere else."))
+    /// Another host was meant. The name of this one is not told: who knows it can have a browser keep cookies for it.
+    pub(super) fn elsewhere() -> Self {
+        Self::text("421 Misdirected Request", "This page has another name: open its link as it was given.")
     }
 
     /// Files are sent, and nothing else is done.

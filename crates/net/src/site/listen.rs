@@ -28,7 +28,7 @@ impl std::error::Error for BindError {
 }
 
 /// Listens on this port, or on one that the system chooses for 0, at both of this machine's loopback addresses, as
-/// `localhost` may be either; gives the port.
+/// `localhost` and the names below it may be either; gives the port.
 ///
 /// # Errors
 /// The port is taken at one of the addresses: another program there would be taken for this one.

@@ -148,7 +148,7 @@ const END: &[u8] = b"\r\n\r\n";
 
 const BLANKS: [char; 2] = [' ', '\t'];
 
-/// Bytes of a head: browsers send less than 1 KiB here, and cookies of other sites at `localhost` come beside that.
+/// Bytes of a head: browsers send less than 1 KiB here, and no cookies of others, for no other site has the name.
 pub(crate) const HEAD_MAX: usize = 8 << 10;
 
 #[cfg(test)]
