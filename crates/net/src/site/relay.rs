@@ -28,7 +28,7 @@ pub(super) struct Relay<S> {
     waiting: Vec<u8>,
     /// What was said to the browser has not left, and has to by then.
     blocked: Option<Instant>,
-    /// The browser may have said more although nothing comes: it waits inside of TLS.
+    /// The browser may have said more although nothing comes: it waits inside of TLS, or was not heard to its end.
     more: bool,
     next_ping: Instant,
 }
@@ -126,18 +126,21 @@ impl<S: Wire> Relay<S> {
         Ok(Ready { browser: is_ready(0), session: is_ready(1) })
     }
 
-    /// Takes what the browser says while there is room, but no more than some messages: of empty ones there may be no
-    /// end, and the session is to be heard, too.
+    /// Takes what the browser says while there is room, but no more than some messages, and some bytes: of empty ones,
+    /// and of pieces of one, there may be no end, and the session is to be heard, too.
     fn hear_browser(&mut self) -> Result<(), Over> {
+        self.socket.get_mut().timed_mut().budget = BYTES_IN_A_TURN;
         for _ in 0..MESSAGES_IN_A_TURN {
             if !self.has_room() {
                 break;
             }
             let heard = match self.socket.read() {
                 Ok(Message::Binary(bytes)) => bytes,
-                Ok(Message::Ping(_) | Message::Pong(_)) => Bytes::new(),
+                Ok(Message::Pong(_)) => Bytes::new(),
+                // It says nothing of whether its page is there: no browser has any of its own.
+                Ok(Message::Ping(_)) => continue,
                 Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.more = false;
+                    self.more = self.socket.get_ref().timed().budget == 0;
                     return Ok(());
                 }
                 // Nothing else is said here.
@@ -229,6 +232,8 @@ impl<S: Wire> Relay<S> {
 
 /// Messages of the browser that are taken before the session is looked at again.
 const MESSAGES_IN_A_TURN: usize = 64;
+/// The same in bytes, also of messages that are not whole yet.
+const BYTES_IN_A_TURN: usize = 2 * MESSAGE_MAX;
 /// Bytes of the session that are passed on at once: a frame of its carrier.
 const PIECE: usize = 16 << 10;
 /// How often a browser is asked whether it is there; all of them answer by themselves.
@@ -261,7 +266,7 @@ mod tests {
         rustix::net::sockopt::set_socket_recv_buffer_size(&browser, 1).expect("an option");
         let (session, theirs) = UnixStream::pair().expect("a pair");
         session.set_nonblocking(true).expect("it can be so");
-        let timed = Timed { stream, until: Instant::now() };
+        let timed = Timed::new(stream, Instant::now());
         let config = WebSocketConfig::default().write_buffer_size(0);
         let socket = WebSocket::from_raw_socket(timed, Role::Server, Some(config));
         let road = Road { socket: theirs.into(), keeper: Box::new(()) };
@@ -376,6 +381,43 @@ mod tests {
         drop(relay);
         flood.join().expect("it ends");
         assert_eq!(over, Some(Over::Session));
+    }
+
+    /// One message in pieces of no bytes, which never ends: it was heard for as long as more came, and nothing else was.
+    #[test]
+    fn regression_pieces_of_a_message_without_end_kept_a_place_when_the_session_was_over() {
+        let (mut relay, mut browser, session) = relay();
+        drop(session);
+        let stream = browser.get_mut();
+        stream.set_nonblocking(true).expect("it can be so");
+        // RFC 6455 §5.2: binary and not the last; then none of its opcode. Both masked with nothing.
+        let mut said = stream.write(&[2, 0x80, 0, 0, 0, 0]).expect("room");
+        let pieces = [0, 0x80, 0, 0, 0, 0].repeat(1 << 10);
+        while said < 8 * BYTES_IN_A_TURN {
+            match stream.write(&pieces) {
+                Ok(count) if count == pieces.len() => said += count,
+                // The rest of a piece would be missing.
+                _ => break,
+            }
+        }
+        assert!(said > 2 * BYTES_IN_A_TURN, "{said}");
+        assert_eq!(relay.turn().expect("no trouble"), Some(Over::Session));
+        assert!(relay.more, "it was not heard to its end");
+        let rest = relay.socket.get_ref().timed().stream.peek(&mut [0]);
+        assert!(rest.is_ok(), "{rest:?}");
+    }
+
+    /// Each of them was taken for a sign that its page is there.
+    #[test]
+    fn regression_a_browser_kept_its_place_by_pings_of_its_own() {
+        let (mut relay, mut browser, _session) = relay();
+        let before = relay.socket.get_ref().timed().until;
+        for said in [Message::Ping(Bytes::new()), Message::Pong(Bytes::new())] {
+            let renews = matches!(said, Message::Pong(_));
+            browser.send(said).expect("room");
+            turn(&mut relay);
+            assert_eq!(relay.socket.get_ref().timed().until > before, renews);
+        }
     }
 
     #[test]

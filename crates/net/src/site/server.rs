@@ -189,7 +189,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 fn serve(stream: TcpStream, number: u64, shared: &Shared) -> io::Result<()> {
-    let timed = Timed { stream, until: Instant::now() + REQUEST_PATIENCE };
+    let timed = Timed::new(stream, Instant::now() + REQUEST_PATIENCE);
     match &shared.tls {
         None => serve_on(timed, number, shared),
         Some(tls) => serve_on(tls.accept(timed)?, number, shared),

@@ -1,6 +1,7 @@
-//! A connection to a browser, in the clear or in TLS, with a time by which it has to be over.
+//! A connection to a browser, in the clear or in TLS, with a time by which it has to be over, and a number of bytes that
+//! may be read.
 //!
-//! Invariant: no read and no write takes longer than that.
+//! Invariant: no read and no write takes longer than that, and none reads more.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -29,9 +30,16 @@ pub(super) trait Wire: Read + Write {
 pub(super) struct Timed {
     pub(super) stream: TcpStream,
     pub(super) until: Instant,
+    /// Bytes that may still be read. Without any, a read would block.
+    pub(super) budget: usize,
 }
 
 impl Timed {
+    /// One of which any number of bytes may be read until then.
+    pub(super) fn new(stream: TcpStream, until: Instant) -> Self {
+        Self { stream, until, budget: usize::MAX }
+    }
+
     /// How long it may still take.
     pub(super) fn left(&self) -> io::Result<Duration> {
         let left = self.until.saturating_duration_since(Instant::now());
@@ -41,8 +49,14 @@ impl Timed {
 
 impl Read for Timed {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let most = bytes.len().min(self.budget);
+        if most == 0 && !bytes.is_empty() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         self.stream.set_read_timeout(Some(self.left()?))?;
-        self.stream.read(bytes)
+        let count = self.stream.read(&mut bytes[..most])?;
+        self.budget -= count;
+        Ok(count)
     }
 }
 
@@ -73,7 +87,7 @@ impl Wire for Timed {
     /// What the caller still says must not reset the connection.
     fn end(mut self) -> io::Result<()> {
         self.stream.shutdown(Shutdown::Write)?;
-        self.until = Instant::now() + LAST_WORDS;
+        (self.until, self.budget) = (Instant::now() + LAST_WORDS, usize::MAX);
         let mut piece = [0; 1024];
         for _ in 0..LAST_PIECES {
             if self.read(&mut piece)? == 0 {

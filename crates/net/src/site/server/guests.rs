@@ -154,7 +154,7 @@ fn a_handshake_has_the_time_of_a_request() {
     let mut slow = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
     let (stream, _) = listeners[0].accept().expect("it was called");
     slow.write_all(&[0x16, 3, 1, 2, 0, 1]).expect("room");
-    let over = Timed { stream, until: Instant::now() };
+    let over = Timed::new(stream, Instant::now());
     let (connections, gone, is_over) = Default::default();
     let shared = Shared { site: site("https://page.test"), tls: None, connections, gone, is_over };
     let inside = tls().0.accept(over).expect("TLS");

@@ -221,7 +221,7 @@ fn who_shows_nothing_has_the_time_of_a_request() {
     let stream = TcpStream::connect(listener.local_addr().expect("an address")).expect("it listens");
     let (ours, _) = listener.accept().expect("it was called");
     let sockets = Sockets::new(TICKET.to_owned(), |_| panic!("nothing is opened"));
-    let over = Timed { stream: ours, until: Instant::now() };
+    let over = Timed::new(ours, Instant::now());
     let _ = socket::serve(over, Vec::new(), &sockets, || panic!("it has no place"));
     let mut socket = WebSocket::from_raw_socket(stream, Role::Client, None);
     assert!(is_refused(&mut socket));
