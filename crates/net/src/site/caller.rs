@@ -16,15 +16,17 @@ pub(super) fn is_own(stream: &TcpStream) -> bool {
     })
 }
 
-/// Who owns the socket that is bound to `local` and connected to `remote`.
+/// Who owns the socket that is bound to `local` and connected to `remote`, and is open there. One that was closed is
+/// listed for as long as the kernel has something to do with it, without an inode and as root's.
 fn owner(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
     let ends = [local, remote].map(names);
     table.lines().find_map(|line| {
-        // Its number, both ends, the state, queues, timers, what was not acknowledged, and the user.
+        // Its number, both ends, the state, queues, timers, what was not acknowledged, the user, probes, and the inode.
         let fields: Vec<&str> = line.split_whitespace().collect();
-        let [_, from, to, .., user, _, _] = fields.get(..10)? else { return None };
+        let [_, from, to, state, .., user, _, inode] = fields.get(..10)? else { return None };
         let is_it = [from, to].into_iter().zip(&ends).all(|(end, names)| names.contains(&(*end).to_owned()));
-        is_it.then(|| user.parse().ok())?
+        let is_open = *state == ESTABLISHED && *inode != "0";
+        (is_it && is_open).then(|| user.parse().ok())?
     })
 }
 
@@ -41,6 +43,9 @@ fn names(address: SocketAddr) -> [String; 2] {
     };
     names.map(|name| format!("{name}:{:04X}", address.port()))
 }
+
+/// `TCP_ESTABLISHED` of the kernel, as the tables have it.
+const ESTABLISHED: &str = "01";
 
 #[cfg(test)]
 mod tests {
@@ -69,5 +74,23 @@ mod tests {
         assert_eq!(owner(&table, ends[0], ends[1]), Some(65534), "and not who listens");
         assert_eq!(owner("", ends[0], ends[1]), None);
         assert_eq!(owner("1: x y z\n\n", ends[0], ends[1]), None);
+    }
+
+    /// It is listed as root's, so any user could use up the address that opens root's link, by asking and going.
+    #[test]
+    fn regression_a_caller_that_has_gone_is_taken_for_root() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(address) else { continue };
+            let caller = TcpStream::connect(listener.local_addr().expect("an address")).expect("it listens");
+            let (stream, _) = listener.accept().expect("it was called");
+            let [theirs, ours] =
+                [stream.peer_addr(), stream.local_addr()].map(|end| end.expect("an address"));
+            drop(caller);
+            let tables =
+                ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).expect("a table"));
+            let listed = format!(" {} {} ", names(theirs)[0], names(ours)[0]);
+            assert!(tables.iter().any(|table| table.contains(&listed)), "{address}: not listed any more");
+            assert!(tables.iter().all(|table| owner(table, theirs, ours).is_none()), "{address}");
+        }
     }
 }
