@@ -6,7 +6,7 @@
 //! takes to notice, for which its end waits a while.
 
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -147,10 +147,11 @@ impl Connections {
 }
 
 /// What counts as one place: an address of IPv4, or a network of IPv6, which one caller may have to himself. This
-/// machine's own address stays what it is.
+/// machine is one, at all addresses of its loopback device.
 fn place(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
-        IpAddr::V6(ip) if !ip.is_loopback() => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
+        ip if ip.is_loopback() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
         ip => ip,
     }
 }
