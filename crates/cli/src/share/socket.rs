@@ -1,8 +1,8 @@
 //! Guests' pages on WebSockets: each is brought to the session that the link is of, as a page and nothing else.
 //!
 //! A session of this machine is called on its control socket, one of another through ssh, which asks the user nothing:
-//! a guest's coming is no time for that. Nor is it run more often than a [`Gate`] lets it, or for longer than a page
-//! waits. Invariant: what the session takes before the page's own bytes is said here.
+//! a guest's coming is no time for that. Nor is it run more often than a [`Gate`] lets it, for which guests wait in
+//! turn, or for longer than a page waits. Invariant: what the session takes before the page's own bytes is said here.
 
 use std::ffi::OsString;
 use std::io;
@@ -19,7 +19,7 @@ use wayferry_host::passing;
 use wayferry_host::sessions;
 use wayferry_net::site::{Caller, Road, Sockets};
 
-use super::gate::{End, Gate};
+use super::gate::{End, Gate, Passage, Turn};
 use crate::error::{Error, SessionError};
 use crate::flags::{OwnFlags, Which};
 use crate::remote;
@@ -102,7 +102,7 @@ fn open_here(name: Option<&str>, caller: &Caller<'_>) -> Result<Road, Error> {
 
 impl There {
     fn open(&self, caller: &Caller<'_>) -> Result<Road, NoRoad> {
-        let passage = self.gate().enter(self.clock.now()).ok_or(NoRoad::Rests)?;
+        let passage = self.wait(caller)?;
         let road = self.reach(caller).map_err(|error| no_road(caller, error));
         let end = match &road {
             Ok(_) => End::Open,
@@ -111,6 +111,26 @@ impl There {
         };
         self.gate().leave(self.clock.now(), passage, end);
         road
+    }
+
+    /// Waits until it is the caller's turn, or he has gone.
+    fn wait(&self, caller: &Caller<'_>) -> Result<Passage, NoRoad> {
+        let number = self.gate().ask(caller.place());
+        let deadline = self.clock.now() + PATIENCE;
+        loop {
+            let now = self.clock.now();
+            let turn = self.gate().turn(now, number);
+            match turn {
+                Turn::Now(passage) => return Ok(passage),
+                Turn::Never => return Err(NoRoad::Rests),
+                Turn::Later => {}
+            }
+            let is_gone = caller.is_gone_within(LOOK_EVERY);
+            if is_gone || now >= deadline {
+                self.gate().give_up(number);
+                return Err(if is_gone { NoRoad::Left } else { NoRoad::Rests });
+            }
+        }
     }
 
     fn gate(&self) -> MutexGuard<'_, Gate> {
@@ -141,8 +161,11 @@ impl There {
 
 /// It asks nothing and gives up when a page would; and it is ended with its page, so that no other may depend on it.
 const SSH_OPTIONS: [&str; 3] = ["BatchMode=yes", "ConnectTimeout=10", "ControlMaster=no"];
-/// How long a session may take to be reached.
+/// How long a session may take to be reached, and how long a guest may wait before that.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How often one that waits looks whether it is his turn. There are few, and what waits for his going can wait for
+/// nothing else.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {

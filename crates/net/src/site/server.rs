@@ -148,7 +148,7 @@ impl Connections {
 
 /// What counts as one place: an address of IPv4, or a network of IPv6, which one caller may have to himself. This
 /// machine is one, at all addresses of its loopback device.
-fn place(ip: IpAddr) -> IpAddr {
+pub(super) fn place(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         ip if ip.is_loopback() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),

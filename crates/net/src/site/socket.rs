@@ -7,7 +7,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,7 @@ use tungstenite::{Message, Utf8Bytes};
 use wayferry_proto::Secret;
 
 use super::relay::Relay;
+use super::server::place;
 use super::wire::Wire;
 use crate::identity::sha256;
 use crate::ticket::to_base64url;
@@ -85,10 +86,22 @@ impl<'a> Caller<'a> {
         self.address
     }
 
+    /// What counts as one place, so that it has no more than others: its address, or its network of IPv6 (/64). All
+    /// addresses of this machine's loopback device are one.
+    pub fn place(&self) -> IpAddr {
+        place(self.address.ip())
+    }
+
     /// Whether it waits no more.
     pub fn is_gone(&self) -> bool {
+        self.is_gone_within(Duration::ZERO)
+    }
+
+    /// Waits until it waits no more, and at most for `patience`; gives whether that is so.
+    pub fn is_gone_within(&self, patience: Duration) -> bool {
+        let Ok(patience) = Timespec::try_from(patience) else { return false };
         let mut fds = [PollFd::from_borrowed_fd(self.as_fd(), PollFlags::IN)];
-        poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+        poll(&mut fds, Some(&patience)).is_ok_and(|ready| ready > 0)
     }
 }
 
