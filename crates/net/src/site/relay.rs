@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(over, Some(Over::Session));
     }
 
-    /// One message in pieces of no bytes, which never ends: it was heard for as long as more came, and nothing else was.
+    /// One message in pieces of no bytes, which never ends: it was heard while more came, and nothing else was.
     #[test]
     fn regression_pieces_of_a_message_without_end_kept_a_place_when_the_session_was_over() {
         let (mut relay, mut browser, session) = relay();

@@ -1,5 +1,5 @@
-//! A connection to a browser, in the clear or in TLS, with a time by which it has to be over, and a number of bytes that
-//! may be read.
+//! A connection to a browser, in the clear or in TLS, with a time by which it has to be over, and a number of bytes
+//! that may be read.
 //!
 //! Invariant: no read and no write takes longer than that, and none reads more.
 
