@@ -10,6 +10,7 @@
 mod answer;
 mod caller;
 mod listen;
+mod place;
 mod relay;
 mod request;
 mod server;

@@ -6,13 +6,14 @@
 //! takes to notice, for which its end waits a while.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::answer::Answer;
+use super::place::place;
 use super::request::{self, Method, Read};
 use super::socket::{self, Sockets};
 use super::tls::Tls;
@@ -146,18 +147,8 @@ impl Connections {
     }
 }
 
-/// What counts as one place: an address of IPv4, or a network of IPv6, which one caller may have to himself. This
-/// machine is one, at all addresses of its loopback device.
-pub(super) fn place(ip: IpAddr) -> IpAddr {
-    match ip.to_canonical() {
-        ip if ip.is_loopback() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
-        ip => ip,
-    }
-}
-
 /// Whether one more WebSocket may stay whose browser is at `from`, where there are these. All browsers of this machine
-/// are in two places, one for each kind of address, which have no share of their own.
+/// are in one place, which has no share of its own.
 fn has_room(staying: impl Iterator<Item = IpAddr>, from: IpAddr) -> bool {
     let (mut all, mut of_it) = (0, 0);
     for other in staying {

@@ -17,8 +17,8 @@ use tungstenite::protocol::{CloseFrame, Role, WebSocket, WebSocketConfig};
 use tungstenite::{Message, Utf8Bytes};
 use wayferry_proto::Secret;
 
+use super::place::place;
 use super::relay::Relay;
-use super::server::place;
 use super::wire::Wire;
 use crate::identity::sha256;
 use crate::ticket::to_base64url;
