@@ -101,7 +101,7 @@ impl Acceptor {
             incoming.refuse();
         }
         self.stopping.notify_one();
-        self.runtime.sockets.close_when_idle(&self.engine, &self.endpoint);
+        self.engine.detach(self.runtime.sockets.clone().close_when_idle(self.endpoint.clone()));
     }
 
     pub(super) fn server(&self) -> MutexGuard<'_, (ServerTls, Arc<ServerConfig>)> {

@@ -131,7 +131,7 @@ pub(super) fn alone(
     let shared = Shared::open(kind)?;
     let begun = shared.connect(connect);
     if begun.is_ok() {
-        shared.sockets().close_when_idle(engine, &shared.endpoint);
+        engine.detach(shared.sockets().clone().close_when_idle(shared.endpoint.clone()));
     }
     Ok(begun.map(|connecting| Begun {
         connecting,

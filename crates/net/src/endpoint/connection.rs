@@ -208,7 +208,7 @@ impl Connection {
     /// that listens that is the listener's.
     pub fn belong_to(&self, ready: &Arc<Ready>) {
         if let Side::Client { runtime, .. } = &self.link.side {
-            runtime.belong_to(ready);
+            runtime.belong_to(ready.lease());
         }
     }
 

@@ -12,13 +12,16 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::time::{Instant as At, sleep_until};
 
-use super::Ready;
 use super::runtime::{Cork, PromptRuntime};
 use crate::watch::Watch;
 
 /// The endpoints of one loop, and whether it reads their sockets.
 #[derive(Debug)]
-pub(super) struct Lease(Mutex<State>);
+pub(super) struct Lease {
+    /// What the loop waits for.
+    watch: Arc<Watch>,
+    state: Mutex<State>,
+}
 
 #[derive(Debug)]
 struct State {
@@ -33,11 +36,14 @@ struct State {
     /// When that began.
     seen: Instant,
     cork: Cork,
+    /// The loop turns no more.
+    ended: bool,
 }
 
 impl Lease {
-    pub(super) fn new() -> Self {
-        Self(Mutex::new(State {
+    /// None yet, of a loop that waits for `watch`.
+    pub(super) fn new(watch: Arc<Watch>) -> Self {
+        let state = State {
             endpoints: Vec::new(),
             held: false,
             guarded: false,
@@ -45,7 +51,9 @@ impl Lease {
             moved: 0,
             seen: Instant::now(),
             cork: Cork::default(),
-        }))
+            ended: false,
+        };
+        Self { watch, state: Mutex::new(state) }
     }
 
     /// One more endpoint whose connections belong to this loop.
@@ -64,13 +72,13 @@ impl Lease {
     }
 
     /// The loop begins a turn. Where it holds the lease, what came is read now, on this thread.
-    pub(super) fn turn(&self, ready: &Ready) {
+    pub(super) fn turn(self: &Arc<Self>) {
         let mut state = self.lock();
         if state.endpoints.is_empty() {
             return;
         }
         if state.held {
-            state.drive(ready.watch());
+            state.drive(&self.watch);
         }
         let (now, moved) = (Instant::now(), state.total());
         let soon = now.saturating_duration_since(state.seen) < TERM;
@@ -85,9 +93,9 @@ impl Lease {
         if soon && little && !state.held {
             state.light += 1;
             if state.light >= LIGHT
-                && let Some(engine) = state.take(ready.watch())
+                && let Some(engine) = state.take(&self.watch)
             {
-                let guard = guard(Guarded(ready.weak()), now);
+                let guard = guard(Guarded(Arc::downgrade(self)), now);
                 // An engine that has ended drops it at once, and that locks this.
                 drop(state);
                 drop(engine.spawn(guard));
@@ -100,10 +108,15 @@ impl Lease {
         let mut state = self.lock();
         state.give_up();
         state.endpoints.clear();
+        state.ended = true;
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.lock().ended
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -169,13 +182,13 @@ impl State {
 }
 
 /// A lease that the engine looks after.
-struct Guarded(Weak<Ready>);
+struct Guarded(Weak<Lease>);
 
 /// The lease ends with this, also when the engine does.
 impl Drop for Guarded {
     fn drop(&mut self) {
-        let Some(ready) = self.0.upgrade() else { return };
-        let mut state = ready.lease().lock();
+        let Some(lease) = self.0.upgrade() else { return };
+        let mut state = lease.lock();
         state.give_up();
         state.guarded = false;
     }
@@ -185,8 +198,8 @@ impl Drop for Guarded {
 async fn guard(mut guarded: Guarded, mut seen: Instant) {
     loop {
         sleep_until(At::from_std(seen + TERM)).await;
-        let Some(ready) = guarded.0.upgrade() else { return };
-        let mut state = ready.lease().lock();
+        let Some(lease) = guarded.0.upgrade() else { return };
+        let mut state = lease.lock();
         if state.seen.elapsed() >= TERM {
             state.give_back();
         }

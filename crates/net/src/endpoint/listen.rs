@@ -123,7 +123,7 @@ impl Listener {
     /// Its connections, and those that come, belong to the loop that drains `ready`, which reads the socket itself
     /// while it has little to do.
     pub fn belong_to(&self, ready: &Arc<Ready>) {
-        self.acceptor.runtime.belong_to(ready);
+        self.acceptor.runtime.belong_to(ready.lease());
     }
 
     /// The next who came in; `None` when the listener was closed or stopped, or the system has failed its socket, and

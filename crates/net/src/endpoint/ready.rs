@@ -8,7 +8,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -28,8 +28,7 @@ pub struct Ready {
     list: Mutex<List>,
     watch: Arc<Watch>,
     next: AtomicU64,
-    lease: Lease,
-    me: Weak<Self>,
+    lease: Arc<Lease>,
 }
 
 #[derive(Debug, Default)]
@@ -56,13 +55,8 @@ impl Ready {
     /// The process has no file descriptors left.
     pub fn new() -> io::Result<Arc<Self>> {
         let watch = Arc::new(Watch::new()?);
-        Ok(Arc::new_cyclic(|me| Self {
-            list: Mutex::default(),
-            watch,
-            next: AtomicU64::new(1),
-            lease: Lease::new(),
-            me: Weak::clone(me),
-        }))
+        let lease = Arc::new(Lease::new(Arc::clone(&watch)));
+        Ok(Arc::new(Self { list: Mutex::default(), watch, next: AtomicU64::new(1), lease }))
     }
 
     /// A fresh token.
@@ -80,7 +74,7 @@ impl Ready {
     /// they woke; there may be none. The fd is readable from now on only if more comes.
     pub fn drain(&self, into: &mut Vec<Token>) {
         self.lock().draining = true;
-        self.lease.turn(self);
+        self.lease.turn();
         let mut list = self.lock();
         list.draining = false;
         // A list that was closed stays readable.
@@ -109,20 +103,8 @@ impl Ready {
         self.watch.wake().raise();
     }
 
-    pub(super) fn is_closed(&self) -> bool {
-        self.lock().closed
-    }
-
-    pub(super) fn lease(&self) -> &Lease {
+    pub(super) fn lease(&self) -> &Arc<Lease> {
         &self.lease
-    }
-
-    pub(super) fn watch(&self) -> &Arc<Watch> {
-        &self.watch
-    }
-
-    pub(super) fn weak(&self) -> Weak<Self> {
-        Weak::clone(&self.me)
     }
 
     fn lock(&self) -> MutexGuard<'_, List> {

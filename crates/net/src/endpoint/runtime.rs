@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use noq::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
 use tokio::runtime::Handle;
 
-use super::Ready;
+use super::lease::Lease;
 use super::sockets::Sockets;
 use crate::udp::Receiver;
 use crate::watch::Watch;
@@ -102,7 +102,7 @@ pub(super) struct PromptRuntime {
 enum Owner {
     #[default]
     Free,
-    Loop(Weak<Ready>),
+    Loop(Weak<Lease>),
     /// Of several loops. None reads for the others.
     Loops,
 }
@@ -123,24 +123,24 @@ impl PromptRuntime {
         output
     }
 
-    /// The loop of `ready` has connections here. One that has all of them may read the sockets itself.
-    pub(super) fn belong_to(self: &Arc<Self>, ready: &Arc<Ready>) {
+    /// The loop of `lease` has connections here. One that has all of them may read the sockets itself.
+    pub(super) fn belong_to(self: &Arc<Self>, lease: &Arc<Lease>) {
         // Until both are told, or another loop would be told in between.
         let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
         let other = match &*owner {
             Owner::Loops => return,
-            Owner::Loop(other) if std::ptr::eq(other.as_ptr(), Arc::as_ptr(ready)) => return,
+            Owner::Loop(other) if std::ptr::eq(other.as_ptr(), Arc::as_ptr(lease)) => return,
             Owner::Free => None,
-            Owner::Loop(other) => other.upgrade().filter(|other| !other.is_closed()),
+            Owner::Loop(other) => other.upgrade().filter(|other| !other.has_ended()),
         };
         match other {
             Some(other) => {
-                other.lease().remove(self);
+                other.remove(self);
                 *owner = Owner::Loops;
             }
             None => {
-                ready.lease().add(self);
-                *owner = Owner::Loop(Arc::downgrade(ready));
+                lease.add(self);
+                *owner = Owner::Loop(Arc::downgrade(lease));
             }
         }
     }

@@ -16,7 +16,6 @@ use std::task::{Context, Poll};
 use noq::udp::{RecvMeta, Transmit};
 use noq::{AsyncUdpSocket, Endpoint, UdpSender};
 
-use super::Engine;
 use crate::udp::Receiver;
 
 /// The sockets of one endpoint: one, and for a while two when it moves.
@@ -63,12 +62,9 @@ impl Sockets {
     }
 
     /// Closes them when no connection of `endpoint` is left. None may begin any more.
-    pub(super) fn close_when_idle(&self, engine: &Engine, endpoint: &Endpoint) {
-        let (sockets, endpoint) = (self.clone(), endpoint.clone());
-        engine.detach(async move {
-            endpoint.wait_idle().await;
-            sockets.close();
-        });
+    pub(super) async fn close_when_idle(self, endpoint: Endpoint) {
+        endpoint.wait_idle().await;
+        self.close();
     }
 
     /// What `begin` gives, which makes a connection, and that one's way out. Not for two at a time.
