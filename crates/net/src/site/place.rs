@@ -1,9 +1,11 @@
-//! Which callers share what one may have.
+//! What counts as one place of callers, so that who comes from one has no more than others.
+//!
+//! It says nothing of how many there may be. Invariant: this machine is one place, by each of its own addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What counts as one place: an address of IPv4, or a network of IPv6, which one caller may have to himself. This
-/// machine is one, at all addresses of its loopback device.
+/// An address of IPv4, or a network of IPv6 (/64), which one caller may have to himself. All addresses of the loopback
+/// device are one.
 pub(super) fn place(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         ip if ip.is_loopback() => Ipv4Addr::LOCALHOST.into(),

@@ -48,7 +48,7 @@ struct Connections {
 
 struct Connection {
     number: u64,
-    /// Where it comes from, see [`place`].
+    /// Where it comes from, see [`place()`].
     from: IpAddr,
     stream: TcpStream,
 }
