@@ -124,7 +124,7 @@ pub(crate) enum Command {
     ///
     /// Who opens the link views the session, up to eight at once, or, with `--control`, has it; then it works once. The
     /// browser goes to the session's own UDP port by itself, or where it does not reach that, by way of this machine.
-    /// This serves the page, at http://NAME.localhost:PORT to its own browsers, or with `--https` to all, until Ctrl-C.
+    /// This serves the page, to its own browsers alone, or with `--https` to all, until Ctrl-C.
     /// `--list` shows the links and who is there by them, `--revoke` takes one back and sends away who came by it.
     #[command(
         override_usage = "wayferry share [OPTIONS] [SSH OPTIONS] [WHICH]\n       wayferry share --list [--json] [WHICH]\n       wayferry share --revoke LINK [WHICH]"
