@@ -32,6 +32,8 @@ export class Clipboard {
   #isWriting = false;
   /** What the browser was known to have last: a text, or a picture that was copied here. */
   #known: string | typeof OURS | undefined;
+  /** How often the page has lost the focus. */
+  #blurs = 0;
 
   /** `onTooLarge` is called when there is more to paste than may be. */
   constructor(browser: Browser, onTooLarge: () => void) {
@@ -74,6 +76,7 @@ export class Clipboard {
 
   /** Others may copy from now on: a picture of ours cannot be told from theirs, for browsers write it anew. */
   blurred(): void {
+    this.#blurs += 1;
     this.#known = this.#known === OURS ? undefined : this.#known;
   }
 
@@ -97,10 +100,12 @@ export class Clipboard {
       return;
     }
     this.#isWriting = true;
+    const blurs = this.#blurs;
     const fate = await this.#browser.write(clip).then(() => "written" as const, fateOf);
     this.#isWriting = false;
     if (fate === "written") {
-      this.#known = clip.kind === "text" ? clip.text : OURS;
+      const ours = this.#blurs === blurs ? OURS : undefined;
+      this.#known = clip.kind === "text" ? clip.text : ours;
     }
     if (this.#copied !== clip) {
       return this.#write();

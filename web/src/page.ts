@@ -176,7 +176,8 @@ class Page {
         break;
       case "missed":
         this.#board.say(
-          "No more keys can wait for the session: what you type now is lost, until the connection is back.",
+          "No more keys can wait for the session: what you type now is lost, until those that wait have gone.",
+          this.#board.state === "shown" ? MISSED : undefined,
         );
         break;
       case "taken":
@@ -205,5 +206,7 @@ class Page {
   }
 }
 
+/** Milliseconds for which it is told that keys are lost, where the session is there. */
+const MISSED = 10_000;
 /** Milliseconds that a worker may take to leave. */
 const LEAVING = 1000;

@@ -111,7 +111,7 @@ export type Notice =
   | { readonly kind: "welcome" }
   /** The link is lost, and {@link Viewer.resume} goes on over another; the session does, or tells all anew. */
   | { readonly kind: "away" | "back" | "anew" }
-  /** Keys are passed over until there is a link. */
+  /** Keys are passed over until those that wait have gone. */
   | { readonly kind: "missed" }
   | { readonly kind: "not shown"; readonly why: string }
   | { readonly kind: "over"; readonly over: Over };

@@ -10,6 +10,8 @@ class FakeBrowser {
   /** It takes it at some time. */
   takes = true;
   free: string | undefined;
+  /** What happens while it takes it. */
+  meanwhile = () => {};
   readonly written: Clip[] = [];
 
   hasFocus(): boolean {
@@ -24,6 +26,8 @@ class FakeBrowser {
     if (!this.takes) {
       throw new DOMException("never", "DataError");
     }
+    await Promise.resolve();
+    this.meanwhile();
     this.written.push(clip);
   }
 
@@ -163,4 +167,12 @@ test("regression: a copy that the browser never took kept its texts from program
   browser.takes = true;
   await Promise.all([first, clipboard.copied(text("b"))]);
   expect(browser.written).toEqual([text("b")]);
+});
+
+test("regression: a picture that was written when the focus had gone made another one the program's own", async () => {
+  const { browser, clipboard } = begin();
+  const picture = new Blob(["png"], { type: "image/png" });
+  browser.meanwhile = () => clipboard.blurred();
+  await clipboard.copied({ kind: "picture", picture });
+  expect(clipboard.pasted(pasted("", picture))).toMatchObject({ kind: "offer", isNew: true });
 });

@@ -15,7 +15,8 @@ use wayferry_proto::{ConnectionId, Time};
 /// in an hour.
 pub const MAX_KEPT: usize = 1 << 20;
 
-/// Bytes of what was pasted that may wait beside; then the oldest pastes bring nothing.
+/// Bytes of what was pasted that may wait beside; then the oldest pastes bring nothing. What was pasted last waits in
+/// any case.
 pub const MAX_PASTED: usize = MAX_COPIED_PICTURE;
 
 /// What an act counts for beside its text.
@@ -90,7 +91,12 @@ impl Act {
     fn is_lasting(&self) -> bool {
         matches!(
             self,
-            Self::Area(_) | Self::Focus(..) | Self::Close(..) | Self::Modifiers(_) | Self::Layout(_)
+            Self::Area(_)
+                | Self::Focus(..)
+                | Self::Close(..)
+                | Self::Modifiers(_)
+                | Self::Layout(_)
+                | Self::Offer(..)
         )
     }
 
@@ -102,8 +108,22 @@ impl Act {
             | (Self::Focus(..), Self::Focus(..))
             | (Self::Modifiers(_), Self::Modifiers(_))
             | (Self::Layout(_), Self::Layout(_))
+            | (Self::Offer(..), Self::Offer(..))
             | (Self::Point(..), Self::Point(..)) => true,
             _ => false,
+        }
+    }
+
+    /// Whether its user sees that it was passed over.
+    fn is_typed(&self) -> bool {
+        matches!(self, Self::Key { .. } | Self::Text(_))
+    }
+
+    /// The same in place of an earlier one: what comes behind something new is new, as that has not gone on.
+    fn in_place_of(self, earlier: &Self) -> Self {
+        match (self, earlier) {
+            (Self::Offer(clip, is_new), Self::Offer(_, was_new)) => Self::Offer(clip, is_new || *was_new),
+            (act, _) => act,
         }
     }
 
@@ -126,23 +146,32 @@ pub(crate) struct Acts {
     /// There were too many: until all have gone on, more are passed over.
     is_full: bool,
     has_missed: bool,
+    /// Something typed was among it.
+    has_told: bool,
+    /// The modifiers that the page was told last, if nothing has let them go since.
+    modifiers: Option<u32>,
     /// What came then and is not passed over; it goes on behind all others. One of a kind, or for a window.
     late: Vec<(Time, Act)>,
 }
 
 impl Acts {
-    /// One more. Gives whether it is the first that was passed over.
-    pub(crate) fn push(&mut self, now: Time, act: Act) -> bool {
+    /// One more. Gives whether it is the first thing typed that was passed over.
+    pub(crate) fn push(&mut self, now: Time, mut act: Act) -> bool {
         if self.is_full && !act.is_lasting() {
-            return !std::mem::replace(&mut self.has_missed, true);
+            self.has_missed = true;
+            return act.is_typed() && !std::mem::replace(&mut self.has_told, true);
         }
         if self.is_full {
-            self.late.retain(|(_, earlier)| !act.replaces(earlier));
+            let earlier = self.late.iter().position(|(_, earlier)| act.replaces(earlier));
+            if let Some((_, earlier)) = earlier.map(|index| self.late.remove(index)) {
+                act = act.in_place_of(&earlier);
+            }
             self.late.push((now, act));
             return false;
         }
         if let Some((_, earlier)) = self.waiting.pop_back_if(|(_, earlier)| act.replaces(earlier)) {
             self.bytes -= earlier.cost();
+            act = act.in_place_of(&earlier);
         }
         self.bytes += act.cost();
         self.is_full = self.bytes >= MAX_KEPT;
@@ -180,7 +209,15 @@ impl Acts {
             (!self.late.is_empty()).then(|| self.late.remove(0))
         };
         self.is_full &= self.wait();
-        next.map(|(at, act)| act.run(at, page)).is_some()
+        self.has_told &= self.has_missed;
+        let Some((at, act)) = next else { return false };
+        match act {
+            Act::Modifiers(modifiers) => self.modifiers = Some(modifiers),
+            Act::Release => self.modifiers = None,
+            _ => {}
+        }
+        act.run(at, page);
+        true
     }
 
     /// Whether there are any.
@@ -188,10 +225,15 @@ impl Acts {
         self.has_missed || !self.waiting.is_empty() || !self.late.is_empty()
     }
 
-    /// The link is lost, and with it all sense of where the pointer is.
-    pub(crate) fn on_lost(&mut self) {
+    /// The link is lost, and with it all sense of where the pointer is. The page lets go all keys now; those that wait
+    /// have the modifiers that they were typed with.
+    pub(crate) fn on_lost(&mut self, now: Time) {
         self.waiting.retain(|(_, act)| !act.is_pointing());
+        if let Some(modifiers) = self.modifiers.take().filter(|_| !self.waiting.is_empty()) {
+            self.waiting.push_front((now, Act::Modifiers(modifiers)));
+        }
         self.bytes = self.waiting.iter().map(|(_, act)| act.cost()).sum();
+        self.is_full = self.bytes >= MAX_KEPT || self.has_missed || !self.late.is_empty();
     }
 
     /// Bytes that wait, without what was pasted.

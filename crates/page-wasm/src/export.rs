@@ -258,9 +258,9 @@ extern "C" fn poll_transmit(now: f64) -> u32 {
 
 /// What has happened: 0 nothing, 1 the page is let in, 2 a program is not shown any more (why is at [`out`]), 3 the
 /// link is lost and there may be another ([`resume`]), 4 the session goes on over that, 5 the same, but all is told
-/// anew, 6 keys are passed over until there is a link; and it is over: 10 it is done, 11 the ticket is not good, 12
-/// there are too many viewers, 13 another build, 14 the link was lost, 15 a rule was broken, 16 another display has
-/// taken the session, 17 its link was taken back, 18 the session goes on without the page that came again.
+/// anew, 6 keys are passed over until those that wait have gone; and it is over: 10 it is done, 11 the ticket is not
+/// good, 12 there are too many viewers, 13 another build, 14 the link was lost, 15 a rule was broken, 16 another
+/// display has taken the session, 17 its link was taken back, 18 the session goes on without the page that came again.
 #[unsafe(no_mangle)]
 extern "C" fn poll_notice() -> u32 {
     viewing(|viewer, _, out| {

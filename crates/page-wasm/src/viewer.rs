@@ -494,7 +494,7 @@ impl Viewer {
             // Buttons that go up meanwhile are not heard of, and keys that are down the app side lets go by itself.
             self.page.release(now);
             self.page.point_nowhere(now);
-            self.acts.on_lost();
+            self.acts.on_lost(now);
         }
         self.sound.tell_again();
         self.notices.push_back(Notice::Away);

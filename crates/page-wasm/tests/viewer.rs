@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use wayferry_audio::{Codec, Packet, Position, datagram};
 use wayferry_message::snapshot::Snapshot;
 use wayferry_message::{Request, ToApp, ToDisplay, WireArg, WireId};
-use wayferry_page::{Area, Clip, Level, MAX_COPIED_TEXT, Page, Role};
+use wayferry_page::{Area, Clip, Level, MAX_COPIED_TEXT, Page, Role, Wheel};
 use wayferry_page_wasm::acts::{Act, MAX_KEPT, MAX_PASTED};
 use wayferry_page_wasm::drawing::Drawing;
 use wayferry_page_wasm::viewer::{MAX_HANDED, MAX_UNSENT, Notice, Over, Ticket, Viewer};
@@ -955,14 +955,68 @@ fn regression_a_key_that_went_down_without_a_link_was_told_for_ever() {
 }
 
 #[test]
+fn regression_a_paste_that_was_passed_over_was_never_offered_again() {
+    let (mut pair, _) = copied();
+    pair.viewer.set_unsent(Time::ZERO, MAX_HANDED);
+    for _ in 0..MAX_KEPT / 64 {
+        type_key(&mut pair, 31, true);
+    }
+    let picture = |is_new| Act::Offer(Clip::Picture(Bytes::from_static(b"png")), is_new);
+    pair.viewer.act(Time::ZERO, picture(true));
+    type_key(&mut pair, 31, true);
+    // The script knows it by now.
+    pair.viewer.act(Time::ZERO, picture(false));
+    pair.heard.clear();
+    pair.viewer.set_unsent(Time::ZERO, 0);
+    pair.settle();
+    let is_offered = told(&pair.heard).into_iter().any(|message| match message {
+        ToApp::Event(Request { opcode: 0, args, .. }) => args == [WireArg::Str(Some(b"image/png".to_vec()))],
+        _ => false,
+    });
+    assert!(is_offered, "{:?}", told(&pair.heard));
+}
+
+#[test]
+fn regression_a_shortcut_that_waited_when_the_link_was_lost_arrived_without_its_modifiers() {
+    const KEY: u16 = 3;
+    const MODIFIERS: u16 = 4;
+    let mut pair = typing();
+    pair.viewer.act(Time::ZERO, Act::Modifiers(4));
+    pair.settle();
+    pair.viewer.set_unsent(Time::ZERO, MAX_HANDED);
+    type_key(&mut pair, 46, true);
+    pair.cut();
+    pair.heard.clear();
+    pair.come_again(true);
+    let heard = keyboard_heard(&pair.heard);
+    let key = heard.iter().position(|(opcode, args)| *opcode == KEY && args[2] == WireArg::Uint(46));
+    let before = heard[..key.expect("it arrives")].iter().rfind(|(opcode, _)| *opcode == MODIFIERS);
+    assert_eq!(before.map(|(_, args)| &args[1]), Some(&WireArg::Uint(4)), "{heard:?}");
+}
+
+#[test]
+fn regression_wheels_that_were_dropped_with_the_link_left_no_room_for_keys() {
+    let mut pair = typing();
+    pair.viewer.set_unsent(Time::ZERO, MAX_HANDED);
+    for _ in 0..MAX_KEPT / 64 {
+        pair.viewer.act(Time::ZERO, Act::Wheel(Wheel { distance: [0.0, 1.0], steps: [0, 0] }));
+    }
+    pair.cut();
+    type_key(&mut pair, 30, true);
+    pair.come_again(true);
+    assert_eq!(keys(&pair.heard), [(30, true)]);
+}
+
+#[test]
 fn of_what_is_pasted_without_a_link_the_oldest_brings_nothing_if_it_is_too_much() {
     let (mut pair, channel) = copied();
     let picture = |byte: u8| Act::Offer(Clip::Picture(vec![byte; MAX_PASTED - 10].into()), true);
     // As little goes on while the link has no room.
     pair.viewer.set_unsent(Time::ZERO, MAX_HANDED);
-    pair.viewer.act(Time::ZERO, picture(1));
-    pair.viewer.act(Time::ZERO, Act::Offer(Clip::Text(Bytes::from_static(b"short")), true));
-    pair.viewer.act(Time::ZERO, picture(2));
+    for offer in [picture(1), Act::Offer(Clip::Text(Bytes::from_static(b"short")), true), picture(2)] {
+        pair.viewer.act(Time::ZERO, offer);
+        pair.viewer.act(Time::ZERO, Act::Release);
+    }
     pair.viewer.set_unsent(Time::ZERO, 0);
     pair.settle();
     let mut offered = told(&pair.heard).into_iter().filter_map(|message| match message {
