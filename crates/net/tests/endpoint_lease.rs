@@ -3,26 +3,30 @@
 mod rig;
 
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use rig::*;
 use wayferry_net::endpoint::{
-    Config, Connection, Engine, Failure, Listener, Pending, Ready, ReceiveStream, SendStream, Target, Token,
-    connect,
+    Config, Connection, Engine, Failure, Listener, Ready, ReceiveStream, SendStream, Target, Token, connect,
 };
 
 /// A loop, its end of a stream, and the far one, on an engine that is never kept from anything.
 struct Loop {
-    ready: Arc<Ready>,
-    token: Token,
-    waker: Waker,
+    ear: Ear,
     engine: Engine,
     client: Connection,
     send: SendStream,
-    receive: ReceiveStream,
     far: Far,
+}
+
+/// What the loop turns for.
+struct Ear {
+    ready: Arc<Ready>,
+    token: Token,
+    waker: Waker,
+    receive: ReceiveStream,
 }
 
 struct Far {
@@ -30,6 +34,27 @@ struct Far {
     receive: ReceiveStream,
     _server: Connection,
     _listener: Listener,
+}
+
+impl Ear {
+    /// Turns until something of at most `max` bytes has been read. `None`: `patience` is over.
+    fn hear(&mut self, max: usize, patience: Duration) -> Option<Result<Vec<u8>, Failure>> {
+        let (mut chunks, mut tokens) = (Vec::new(), Vec::new());
+        loop {
+            let polled = self.receive.poll_read(&mut Context::from_waker(&self.waker), &mut chunks, max);
+            if let std::task::Poll::Ready(read) = polled {
+                return Some(read.map(|_| chunks.concat()));
+            }
+            tokens.clear();
+            while tokens.is_empty() {
+                if !self.ready.wait(Some(patience)) {
+                    return None;
+                }
+                self.ready.drain(&mut tokens);
+            }
+            assert_eq!(tokens, [self.token]);
+        }
+    }
 }
 
 impl Loop {
@@ -58,26 +83,7 @@ impl Loop {
         let (far_send, mut far_receive) = accept_bi(&mut server);
         assert_eq!(read(&mut far_receive, 1).unwrap(), b"0");
         let far = Far { send: far_send, receive: far_receive, _server: server, _listener: listener };
-        Self { ready, token, waker, engine, client, send, receive, far }
-    }
-
-    /// Turns until something of at most `max` bytes has been read. `None`: `patience` is over.
-    fn hear(&mut self, max: usize, patience: Duration) -> Option<Result<Vec<u8>, Failure>> {
-        let (mut chunks, mut tokens) = (Vec::new(), Vec::new());
-        loop {
-            let polled = self.receive.poll_read(&mut Context::from_waker(&self.waker), &mut chunks, max);
-            if let std::task::Poll::Ready(read) = polled {
-                return Some(read.map(|_| chunks.concat()));
-            }
-            tokens.clear();
-            while tokens.is_empty() {
-                if !self.ready.wait(Some(patience)) {
-                    return None;
-                }
-                self.ready.drain(&mut tokens);
-            }
-            assert_eq!(tokens, [self.token]);
-        }
+        Self { ear: Ear { ready, token, waker, receive }, engine, client, send, far }
     }
 
     /// A byte there and back, as often as it takes for the loop to be trusted with its socket.
@@ -86,7 +92,7 @@ impl Loop {
             write(&mut self.send, b"?").unwrap();
             assert_eq!(read(&mut self.far.receive, 1).unwrap(), b"?");
             write(&mut self.far.send, b"!").unwrap();
-            assert_eq!(self.hear(1, LIMIT).unwrap().unwrap(), b"!");
+            assert_eq!(self.ear.hear(1, LIMIT).unwrap().unwrap(), b"!");
         }
     }
 
@@ -94,11 +100,11 @@ impl Loop {
     fn hears_alone(&mut self) -> bool {
         let (blocked, free) = block(&self.engine);
         write(&mut self.far.send, b"!").unwrap();
-        let heard = self.hear(1, MOMENT);
+        let heard = self.ear.hear(1, MOMENT);
         drop(free);
         wait(blocked);
         let alone = heard.is_some();
-        assert_eq!(heard.or_else(|| self.hear(1, LIMIT)).unwrap().unwrap(), b"!");
+        assert_eq!(heard.or_else(|| self.ear.hear(1, LIMIT)).unwrap().unwrap(), b"!");
         alone
     }
 
@@ -111,23 +117,11 @@ impl Loop {
     }
 }
 
-/// Keeps the engine's thread from doing anything until the sender is dropped.
-fn block(engine: &Engine) -> (Pending<()>, mpsc::Sender<()>) {
-    let (free, freed) = mpsc::channel::<()>();
-    let (begin, begun) = mpsc::channel();
-    let blocked = engine.spawn(async move {
-        begin.send(()).unwrap();
-        let _ = freed.recv();
-    });
-    begun.recv_timeout(LIMIT).unwrap();
-    (blocked, free)
-}
-
 #[test]
 fn a_loop_with_little_to_do_needs_no_engine_to_hear() {
     let mut it = Loop::new();
     assert!(it.is_trusted());
-    assert!(!it.ready.wait(Some(Duration::ZERO)), "what was heard is told again");
+    assert!(!it.ear.ready.wait(Some(Duration::ZERO)), "what was heard is told again");
 }
 
 #[test]
@@ -137,9 +131,9 @@ fn a_loop_that_does_not_come_back_has_its_engine_hear_for_it() {
     it.chat();
     // No drain from here on.
     say(&mut it.far.send, b"are you there");
-    assert_eq!(read_to_end(&mut it.receive).unwrap(), b"are you there");
+    assert_eq!(read_to_end(&mut it.ear.receive).unwrap(), b"are you there");
     let mut tokens = Vec::new();
-    it.ready.drain(&mut tokens);
+    it.ear.ready.drain(&mut tokens);
 }
 
 #[test]
@@ -147,9 +141,9 @@ fn a_list_that_was_closed_leaves_the_socket_to_the_engine() {
     let mut it = Loop::new();
     assert!(it.is_trusted());
     it.chat();
-    it.ready.close();
+    it.ear.ready.close();
     say(&mut it.far.send, b"still here");
-    assert_eq!(read_to_end(&mut it.receive).unwrap(), b"still here");
+    assert_eq!(read_to_end(&mut it.ear.receive).unwrap(), b"still here");
 }
 
 #[test]
@@ -158,31 +152,14 @@ fn what_is_much_arrives_whole_and_little_after_it() {
     for round in 0..4 {
         assert!(it.is_trusted(), "in round {round}");
         let much = pattern(3 << 20);
-        let (mut far, sent) = (it.far, much.clone());
-        let writer = std::thread::spawn(move || {
-            write(&mut far.send, &sent).unwrap();
-            far
-        });
         let mut heard = Vec::new();
-        while heard.len() < much.len() {
-            let more = hear(&it.ready, &it.waker, &mut it.receive);
-            assert!(!more.is_empty());
-            heard.extend(more);
-        }
-        it.far = writer.join().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| write(&mut it.far.send, &much).unwrap());
+            while heard.len() < much.len() {
+                heard.extend(it.ear.hear(1 << 20, LIMIT).expect("all of it").unwrap());
+            }
+        });
         assert_eq!(heard, much);
-    }
-}
-
-/// As [`Loop::hear`], without its far side.
-fn hear(ready: &Ready, waker: &Waker, receive: &mut ReceiveStream) -> Vec<u8> {
-    let mut chunks = Vec::new();
-    loop {
-        if receive.poll_read(&mut Context::from_waker(waker), &mut chunks, 1 << 20).is_ready() {
-            return chunks.concat();
-        }
-        assert!(ready.wait(Some(LIMIT)));
-        ready.drain(&mut Vec::new());
     }
 }
 
@@ -200,7 +177,7 @@ fn a_connection_that_moves_is_heard_where_it_went() {
 
 #[test]
 fn regression_what_was_new_or_had_moved_while_a_loop_read_was_left_to_the_engine() {
-    let new = |it: &Loop| Loop::with(it.engine.clone(), Arc::clone(&it.ready), Some(loopback()));
+    let new = |it: &Loop| Loop::with(it.engine.clone(), Arc::clone(&it.ear.ready), Some(loopback()));
     let is_heard = |change: &dyn Fn(&mut Loop)| {
         // Where the machine is busy, the lease ends meanwhile.
         (0..20).any(|_| {
@@ -229,7 +206,7 @@ fn regression_the_lease_of_an_engine_that_ended_was_never_looked_after_again() {
         }
         // No drain from here on.
         say(&mut it.far.send, b"are you there");
-        assert_eq!(read_to_end(&mut it.receive).unwrap(), b"are you there");
+        assert_eq!(read_to_end(&mut it.ear.receive).unwrap(), b"are you there");
     }
 }
 
@@ -252,11 +229,11 @@ fn a_loop_whose_endpoint_ended_rests() {
     assert!(it.is_trusted());
     let place = it.client.local_address();
     it.client.close(0, b"");
-    drop((it.send, it.receive, it.client));
+    drop((it.send, it.ear.receive, it.client));
     // Its port is free again once nothing is left of it.
     eventually(|| UdpSocket::bind(place).is_ok());
-    it.ready.drain(&mut Vec::new());
-    assert!(!it.ready.wait(Some(Duration::ZERO)));
+    it.ear.ready.drain(&mut Vec::new());
+    assert!(!it.ear.ready.wait(Some(Duration::ZERO)));
 }
 
 /// Long for what only needs a thread that is ready.

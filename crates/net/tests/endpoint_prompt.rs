@@ -3,11 +3,10 @@
 mod rig;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc;
 
 use bytes::Bytes;
 use rig::*;
-use wayferry_net::endpoint::{By, Config, Connection, Cork, Engine, Failure, Pending, connect, promptly};
+use wayferry_net::endpoint::{By, Config, Connection, Cork, Engine, Failure, connect, promptly};
 
 /// A client on an engine of its own, and the server's side of its connection.
 fn pair_of_engines() -> (Engine, Connection, Connection) {
@@ -17,18 +16,6 @@ fn pair_of_engines() -> (Engine, Connection, Connection) {
     let connecting = connect(&engine, target(listener.local_address()), client_tls(&tls), Config::default());
     let server = accept(&mut listener);
     (engine, wait(connecting).unwrap(), server)
-}
-
-/// Keeps the engine's thread from doing anything until the sender is dropped.
-fn block(engine: &Engine) -> (Pending<()>, mpsc::Sender<()>) {
-    let (free, freed) = mpsc::channel::<()>();
-    let (begin, begun) = mpsc::channel();
-    let blocked = engine.spawn(async move {
-        begin.send(()).unwrap();
-        let _ = freed.recv();
-    });
-    begun.recv_timeout(LIMIT).unwrap();
-    (blocked, free)
 }
 
 #[test]

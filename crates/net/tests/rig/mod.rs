@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use wayferry_net::Identity;
 use wayferry_net::endpoint::{
-    Accepted, Admission, ClientTls, Clients, Config, Connection, Engine, Failure, Listener, ReceiveStream,
-    SendStream, ServerTls, ServerTrust, Target, connect,
+    Accepted, Admission, ClientTls, Clients, Config, Connection, Engine, Failure, Listener, Pending,
+    ReceiveStream, SendStream, ServerTls, ServerTrust, Target, connect,
 };
 
 /// A hang is a failure.
@@ -70,6 +70,18 @@ pub(crate) fn fresh_engine() -> Engine {
     let engine = Engine::start().unwrap();
     KEPT.lock().unwrap().push(engine.clone());
     engine
+}
+
+/// Keeps the engine's thread from doing anything until the sender is dropped.
+pub(crate) fn block(engine: &Engine) -> (Pending<()>, mpsc::Sender<()>) {
+    let (free, freed) = mpsc::channel::<()>();
+    let (begin, begun) = mpsc::channel();
+    let blocked = engine.spawn(async move {
+        begin.send(()).unwrap();
+        let _ = freed.recv();
+    });
+    begun.recv_timeout(LIMIT).unwrap();
+    (blocked, free)
 }
 
 pub(crate) fn loopback() -> SocketAddr {
