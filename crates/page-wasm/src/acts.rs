@@ -2,7 +2,7 @@
 //!
 //! It waits here while there is no link, or the link has much to send. What programs are told of it may be many times
 //! as long, so that is made only then. Invariants: what waits goes on once and in its order; of what is passed over
-//! because too much waits, the last area, window, modifiers and layout go on behind it all.
+//! because too much waits, the last area, window, modifiers, layout and paste go on behind it all.
 
 use std::collections::VecDeque;
 
