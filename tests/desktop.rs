@@ -41,6 +41,13 @@ impl Shown {
         });
     }
 
+    /// Presses a letter here, and waits until the terminal there shows it.
+    fn letter(&self, keyboard: &mut Keyboard) {
+        let before = self.there.settled();
+        keyboard.letter('x');
+        until("the letter", || (self.there.screenshot() != before).then_some(()));
+    }
+
     /// Starts a terminal there with a script, and waits until it is seen here.
     fn terminal(&self, script: &str) -> Program {
         let foot = self.there.launch("foot").args(["sh", "-c", script]).start();
@@ -269,20 +276,22 @@ fn what_is_copied_at_the_screen_is_pasted_here_and_the_other_way_round() {
     let _foot = shown.terminal("exec cat");
     // Nothing may be put into a desk's clipboard by a window in which the user has done nothing.
     let mut keyboard = Keyboard::new(&shown.desk);
-    keyboard.letter('x');
+    shown.letter(&mut keyboard);
     for words in [&[][..], &["-p"]] {
         shown.there.launch("wl-copy").args(words.iter().copied()).arg("from there").run();
         let paste = |sway: &Sway| sway.launch("wl-paste").arg("-n").args(words.iter().copied()).text();
         until("the far text", || (paste(&shown.desk)? == b"from there").then_some(()));
         shown.desk.launch("wl-copy").args(words.iter().copied()).arg("from here").run();
         until("the near text", || (paste(&shown.there)? == b"from here").then_some(()));
-        keyboard.letter('x');
+        shown.letter(&mut keyboard);
         shown.there.launch("wl-copy").args(words.iter().copied()).arg("once more").run();
         until("the far text again", || (paste(&shown.desk)? == b"once more").then_some(()));
         // A desk refuses what comes without the user's doing, and says nothing of it.
         shown.desk.launch("wl-copy").args(words.iter().copied()).arg("a second").run();
         until("the near text again", || (paste(&shown.there)? == b"a second").then_some(()));
         shown.there.launch("wl-copy").args(words.iter().copied()).arg("refused").run();
+        // wl-copy may end before its words have reached the compositor.
+        until("the far copy", || (paste(&shown.there)? == b"refused").then_some(()));
         shown.desk.launch("wl-copy").args(words.iter().copied()).arg("a third").run();
         until("the last text", || (paste(&shown.there)? == b"a third").then_some(()));
     }
