@@ -249,7 +249,7 @@ impl Loop for AppSide<'_> {
     }
 
     fn next_timeout(&self, now: Time) -> Option<Time> {
-        let link = earlier(self.hub.link.next_due(), self.hub.link.contact_timeout());
+        let link = earlier(self.hub.link.next_due(), self.hub.link.contact_timeout(now));
         earlier(earlier(link, self.look_again_at()), self.gauges.next_timeout(now))
     }
 

@@ -202,7 +202,7 @@ impl Loop for DisplaySide<'_> {
 
     fn next_timeout(&self, now: Time) -> Option<Time> {
         let stale = self.lost_too_long_at().filter(|at| *at > now);
-        earlier(stale, earlier(self.gauges.next_timeout(now), self.hub.link.contact_timeout()))
+        earlier(stale, earlier(self.gauges.next_timeout(now), self.hub.link.contact_timeout(now)))
     }
 
     fn is_timed(&self) -> bool {

@@ -195,23 +195,23 @@ impl Link {
         self.saved
     }
 
-    /// How long ago the peer was last heard, or acknowledged anything.
+    /// For how long the peer has owed a word, or an acknowledgement of anything.
     pub(crate) fn contact_age(&self, now: Time) -> Duration {
-        now.since(self.last_contact())
+        self.owed_since(now).map_or(Duration::ZERO, |since| now.since(since))
     }
 
-    /// When that was.
-    pub(crate) fn last_contact(&self) -> Time {
-        self.acked.1.max(self.session.last_heard())
+    /// Since when, see [`Session::owed_since`].
+    pub(crate) fn owed_since(&self, now: Time) -> Option<Time> {
+        self.session.owed_since(now).map(|since| since.max(self.acked.1))
     }
 
     /// When [`Link::contact_event`] has something, if nothing is heard until then.
-    pub(crate) fn contact_timeout(&self) -> Option<Time> {
+    pub(crate) fn contact_timeout(&self, now: Time) -> Option<Time> {
         let silence = match self.contact {
             Contact::Fine => SILENCE,
             Contact::Missing { reported } => reported + SILENCE_STEP,
         };
-        self.is_met().then(|| self.last_contact() + silence)
+        self.owed_since(now).filter(|_| self.is_met()).map(|since| since + silence)
     }
 
     /// Whether the session has begun and has not ended.

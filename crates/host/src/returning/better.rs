@@ -107,7 +107,8 @@ impl Better {
         self.first.iter().filter(|_| self.left).for_each(|first| interests.read(first));
         if !searching && self.moving.on() == Way::Quic && self.meeting.is_none() {
             // What is overdue could not be begun.
-            interests.until(Some(link.last_contact() + self.patience()).filter(|due| *due > now));
+            let due = link.owed_since(now).map(|since| since + self.patience());
+            interests.until(due.filter(|due| *due > now));
         }
         if searching || self.going.is_some() || !is_movable(link) {
             return;

@@ -43,7 +43,8 @@ pub struct Options {
     /// Silence after which a connection is given up. Default 75 s: longer than the 60 s after which the session gives
     /// up a display, so that an outage as long as that needs no new connection. The smaller of both sides' counts.
     pub idle_timeout: Duration,
-    /// Silence after which something is sent. Default 5 s: below what NATs forget after.
+    /// Silence after which something is sent. Default 20 s: below what NATs forget after, and above what a session lets
+    /// pass by itself.
     pub keep_alive: Duration,
     /// How long a stream may wait for the peer's permission to be opened before its bytes come back in
     /// [`Arrival::OpenFailed`](wayferry_proto::Arrival::OpenFailed). Default 5 s.
@@ -59,7 +60,7 @@ impl Default for Options {
             udp_buffer: 4 << 20,
             streams: 4096,
             idle_timeout: Duration::from_secs(75),
-            keep_alive: Duration::from_secs(5),
+            keep_alive: Duration::from_secs(20),
             open_timeout: Duration::from_secs(5),
         }
     }

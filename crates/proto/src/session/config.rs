@@ -55,7 +55,7 @@ pub struct Config {
     /// When the session starts, by the run loop's time; deadlines count from here. Default [`Time::ZERO`].
     pub start: Time,
     /// How long the peer may be silent before its link counts as lost. Default 60 s; less than 3 s is taken for 3 s, as
-    /// pings come once a second.
+    /// pings come no more often than once a second.
     pub silence: Duration,
     /// What the host's monotonic clock showed at [`Time::ZERO`]. Default 0, right in virtual time.
     pub clock_origin: HostTime,

@@ -66,6 +66,8 @@ pub(super) struct Incoming {
     kept: usize,
     pub(super) ready: bool,
     jointly: Jointly,
+    /// Something other than a ping came.
+    worked: bool,
     pub(super) context: Context,
 }
 
@@ -163,8 +165,19 @@ impl Incoming {
             kept: 0,
             ready: false,
             jointly: Jointly::default(),
+            worked: false,
             context: Context::default(),
         }
+    }
+
+    /// Something other than a ping came.
+    pub(super) fn note_work(&mut self) {
+        self.worked = true;
+    }
+
+    /// Whether that was so since this was asked last.
+    pub(super) fn take_worked(&mut self) -> bool {
+        std::mem::take(&mut self.worked)
     }
 
     /// Other limits hold from now on.
@@ -195,6 +208,9 @@ impl Incoming {
         let copy = (!self.ready).then(|| Bytes::copy_from_slice(bytes));
         let Some((stream, context)) = self.stream(source)? else { return Ok(()) };
         stream.insert(offset, copy.as_ref().unwrap_or(bytes), context)?;
+        // What comes on the control stream is judged by its messages.
+        let works = stream.header() != Some(Header::Control);
+        self.worked |= works;
         self.jointly.earn(bytes.len());
         self.read(source)
     }

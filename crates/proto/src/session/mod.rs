@@ -148,7 +148,7 @@ impl Session {
             outgoing: Outgoing::new(config.repair, config.main_only, resumable),
             incoming: Incoming::new(config.side, config.streams, config.limits),
             events: VecDeque::new(),
-            timers: Timers::new(config.start, config.silence),
+            timers: Timers::new(config.start, config.silence, config.side),
             clock: ClockMap::default(),
             agreed: None,
             state: State::Open,
@@ -179,6 +179,7 @@ impl Session {
             self.close((&error).into());
         }
         self.note_news(now);
+        self.note_work(now);
     }
 
     /// Takes what the carrier knows of its link now; to be told often, best before [`Session::poll_transmit`].
@@ -203,6 +204,7 @@ impl Session {
     /// What the carrier has to do next. Poll until `None`: small messages queued meanwhile become one piece.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         self.note_news(now);
+        self.note_work(now);
         let (config, agreed) = (&self.config, &self.agreed);
         self.outgoing.poll(now, |kind| match agreed {
             Some(agreed) => route(kind, config.streams, config.main_only, &agreed.peer),
@@ -450,7 +452,7 @@ impl Session {
     /// The peer could not be heard until now, or not answer: patience with it begins here. To be called before anything
     /// arrives.
     pub fn await_peer(&mut self, now: Time) {
-        self.timers = Timers::new(now, self.config.silence);
+        self.timers = Timers::new(now, self.config.silence, self.config.side);
     }
 
     /// Which session this is: as configured, else as the peer names it. [`SessionId::ANY`] while neither says.
@@ -484,14 +486,18 @@ impl Session {
         &self.clock
     }
 
-    /// When the peer was last heard.
-    pub fn last_heard(&self) -> Time {
-        self.timers.last_heard()
+    /// Since when the peer owes a word: when it was last heard, or, after a rest, when it was asked again. `None` while
+    /// the session has a carrier and rests, and nothing is expected of the peer.
+    pub fn owed_since(&self, now: Time) -> Option<Time> {
+        match self.state {
+            State::Open => self.timers.owed_since(now),
+            State::Suspended | State::Closed => Some(self.timers.last_contact()),
+        }
     }
 
-    /// How long ago the peer was last heard.
+    /// For how long the peer has owed a word, see [`Self::owed_since`].
     pub fn contact_age(&self, now: Time) -> Duration {
-        self.timers.contact_age(now)
+        self.owed_since(now).map_or(Duration::ZERO, |since| now - since)
     }
 
     /// What repair has cost and saved so far.
@@ -557,6 +563,15 @@ impl Session {
         link.aside().saturating_sub(link.unsent.saturating_sub(pipes)).saturating_sub(queued)
     }
 
+    /// Looks whether anything but pings has gone either way.
+    fn note_work(&mut self, now: Time) {
+        // Both are to be asked.
+        let worked = self.outgoing.take_worked() | self.incoming.take_worked();
+        if worked && self.state == State::Open {
+            self.timers.worked(now);
+        }
+    }
+
     fn host_time(&self, now: Time) -> HostTime {
         self.config.clock_origin + now.since_start()
     }
@@ -598,6 +613,7 @@ impl Session {
     /// A datagram means nothing before the hello, and one of another kind than sound and repair never. One that cannot
     /// be read is as good as lost.
     fn take_datagram(&mut self, bytes: &Bytes) -> Result<(), Error> {
+        self.incoming.note_work();
         let mut reader = Reader::new(bytes);
         let kind = reader.varint("a datagram's kind").ok().and_then(Kind::from_code);
         match kind {
@@ -639,6 +655,9 @@ impl Session {
         }
         self.check_turn(&message)?;
         self.welcome |= !matches!(message, Control::Hello(_));
+        if message.is_waited_for() {
+            self.incoming.note_work();
+        }
         match message {
             Control::Hello(peer) => self.take_hello(now, peer)?,
             Control::Ping { token, .. } => {

@@ -1,13 +1,20 @@
 //! When a session has something to do unasked: pings, the end of patience, the turns of pipes, receipts.
 //!
-//! It only says what is due. Invariant: at most one ping is unanswered, so an outage queues none.
+//! It only says what is due. Where nothing but pings goes either way, the session rests: pings become rarer, and nothing
+//! is expected of a peer that was not asked. Invariant: at most one ping is unanswered, so an outage queues none.
 
 use std::time::Duration;
 
-use crate::{Error, Time};
+use crate::{Error, Side, Time};
 
-/// How often the peer is pinged.
+/// How often the peer is pinged while the session does not rest, and how long nothing else went either way if it does.
 const PING_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Most that passes at rest before a peer that is not heard is pinged: less than what a NAT forgets after.
+const LONGEST_REST: Duration = Duration::from_secs(10);
+
+/// An app side has so many times the patience at rest: what the display asks tells both.
+const APP_PATIENCE: f64 = 1.5;
 
 /// How long the peer's hello may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,8 +42,15 @@ const RECEIPT_BYTES: usize = 64 << 10;
 pub(super) struct Timers {
     /// When the peer was last heard.
     heard: Time,
-    /// How long it may be silent.
+    /// When a rest last ended in a question to the peer.
+    asked: Time,
+    /// When anything but pings last went either way.
+    busy: Time,
+    /// How long the peer may be silent.
     silence: Duration,
+    /// How long it is left alone at rest, at the most.
+    rest: Duration,
+    side: Side,
     phase: Phase,
     ping: Ping,
     /// Start of the interval in which the peer's pings are counted, and their number.
@@ -81,10 +95,16 @@ pub(super) enum Due {
 }
 
 impl Timers {
-    pub(super) fn new(start: Time, silence: Duration) -> Self {
+    pub(super) fn new(start: Time, silence: Duration, side: Side) -> Self {
+        let silence = silence.max(MIN_SILENCE);
         Self {
             heard: start,
-            silence: silence.max(MIN_SILENCE),
+            asked: start,
+            busy: start,
+            silence,
+            // One ping that is late is not silence.
+            rest: LONGEST_REST.min(silence / 3),
+            side,
             phase: Phase::Handshake { until: start + HANDSHAKE_TIMEOUT },
             ping: Ping::Next { at: start, token: 0 },
             pinged: (start, 0),
@@ -95,7 +115,21 @@ impl Timers {
 
     /// The peer was last heard on the carrier before; on this one it has patience for a handshake.
     pub(super) fn inherit(&mut self, old: &Self) {
-        self.heard = old.heard;
+        (self.heard, self.asked) = (old.heard, old.asked);
+    }
+
+    /// Something other than a ping went either way.
+    pub(super) fn worked(&mut self, now: Time) {
+        if self.rests(now) {
+            self.asked = now;
+        }
+        self.busy = now;
+    }
+
+    /// Whether nothing is expected of the peer.
+    fn rests(&self, now: Time) -> bool {
+        let is_answered = matches!((&self.phase, &self.ping), (Phase::Ready, Ping::Next { .. }));
+        is_answered && now >= self.busy + PING_INTERVAL
     }
 
     /// So many bytes have been delivered since the peer was told.
@@ -117,13 +151,14 @@ impl Timers {
         self.heard = self.heard.max(now);
     }
 
-    pub(super) fn contact_age(&self, now: Time) -> Duration {
-        now - self.heard
+    /// Since when the peer owes a word, if it does.
+    pub(super) fn owed_since(&self, now: Time) -> Option<Time> {
+        (!self.rests(now)).then(|| self.last_contact())
     }
 
-    /// When the peer was last heard.
-    pub(super) fn last_heard(&self) -> Time {
-        self.heard
+    /// When the peer was last heard, or asked after a rest.
+    pub(super) fn last_contact(&self) -> Time {
+        self.heard.max(self.asked)
     }
 
     /// A ping of the peer came.
@@ -149,6 +184,20 @@ impl Timers {
         }
     }
 
+    /// When a ping leaves that may at `at`. At rest that is when the peer has not been heard for as long as the rest had
+    /// lasted before.
+    fn ping_at(&self, at: Time) -> Time {
+        if at <= self.busy + PING_INTERVAL {
+            return at;
+        }
+        let rest = self.heard.since(self.busy).clamp(PING_INTERVAL, self.rest);
+        let patience = match self.side {
+            Side::Display => rest,
+            Side::App => rest.mul_f64(APP_PATIENCE),
+        };
+        at.max(self.heard + patience)
+    }
+
     /// When something is due next.
     pub(super) fn next(&self, pipes: bool) -> Time {
         let silence = match self.phase {
@@ -156,7 +205,7 @@ impl Timers {
             Phase::Ready => self.heard + self.silence,
         };
         let ping = match self.ping {
-            Ping::Next { at, .. } => at,
+            Ping::Next { at, .. } => self.ping_at(at),
             Ping::Waiting { .. } => silence,
         };
         let boost = match self.boost {
@@ -179,8 +228,11 @@ impl Timers {
             return Some(Due::Receipt);
         }
         match (&self.ping, &self.boost) {
-            (Ping::Next { at, token }, _) if now >= *at => {
+            (Ping::Next { at, token }, _) if now >= self.ping_at(*at) => {
                 let token = *token;
+                if self.rests(now) {
+                    self.asked = now;
+                }
                 self.ping = Ping::Waiting { since: now, token };
                 Some(Due::Ping(token))
             }
@@ -209,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_handshake_has_ten_seconds() {
-        let mut timers = Timers::new(at(500), SILENCE);
+        let mut timers = Timers::new(at(500), SILENCE, Side::Display);
         assert_eq!(timers.next(true), at(10_500));
         timers.heard(at(10_000));
         assert_eq!(timers.due(at(10_499), true), None);
@@ -218,7 +270,7 @@ mod tests {
 
     #[test]
     fn one_ping_at_a_time() {
-        let mut timers = Timers::new(at(0), SILENCE);
+        let mut timers = Timers::new(at(0), SILENCE, Side::Display);
         timers.ready(at(40));
         assert_eq!(timers.due(at(40), false), Some(Due::Ping(0)));
         assert_eq!(timers.due(at(5_000), false), None);
@@ -231,20 +283,20 @@ mod tests {
 
     #[test]
     fn sixty_silent_seconds_are_the_end() {
-        let mut timers = Timers::new(at(0), SILENCE);
+        let mut timers = Timers::new(at(0), SILENCE, Side::Display);
         timers.ready(at(0));
         timers.due(at(0), false);
         timers.heard(at(7_000));
         assert_eq!(timers.next(false), at(67_000));
         assert_eq!(timers.due(at(66_999), false), None);
-        assert_eq!(timers.contact_age(at(66_999)), Duration::from_millis(59_999));
+        assert_eq!(timers.owed_since(at(66_999)), Some(at(7_000)));
         assert_eq!(timers.due(at(67_000), false), Some(Due::Silence));
     }
 
     #[test]
     fn a_user_may_want_less_silence_but_not_less_than_pings_take() {
         for (wanted, most) in [(20, 20), (1, 3)] {
-            let mut timers = Timers::new(at(0), Duration::from_secs(wanted));
+            let mut timers = Timers::new(at(0), Duration::from_secs(wanted), Side::Display);
             timers.ready(at(0));
             timers.due(at(0), false);
             assert_eq!(timers.next(false), at(most * 1000));
@@ -253,9 +305,87 @@ mod tests {
         }
     }
 
+    /// Does what is due until then, and answers pings at once; gives how many there were.
+    fn pass(timers: &mut Timers, until: u64) -> u64 {
+        let mut pings = 0;
+        while timers.next(false) <= at(until) {
+            let now = timers.next(false);
+            if let Some(Due::Ping(token)) = timers.due(now, false) {
+                timers.heard(now);
+                timers.ponged(token).unwrap();
+                pings += 1;
+            }
+        }
+        pings
+    }
+
+    #[test]
+    fn at_rest_pings_become_rare_and_nothing_is_owed_between_them() {
+        let mut timers = Timers::new(at(0), SILENCE, Side::Display);
+        timers.ready(at(0));
+        let times: Vec<u64> = (0..60).filter(|second| pass(&mut timers, second * 1_000) > 0).collect();
+        assert_eq!(times, [0, 1, 2, 4, 8, 16, 26, 36, 46, 56]);
+        assert_eq!(timers.owed_since(at(57_000)), None);
+        // What the peer asks tells as much as its answer.
+        timers.heard(at(60_000));
+        assert_eq!(timers.next(false), at(70_000));
+        assert!(matches!(timers.due(at(70_000), false), Some(Due::Ping(_))));
+        assert_eq!(timers.owed_since(at(72_000)), Some(at(70_000)));
+        assert_eq!(timers.next(false), at(120_000), "the end of patience");
+    }
+
+    #[test]
+    fn at_rest_the_display_asks_and_the_app_side_only_if_it_does_not() {
+        let mut timers = Timers::new(at(0), SILENCE, Side::App);
+        timers.ready(at(0));
+        pass(&mut timers, 16_000);
+        for second in [26, 36, 46] {
+            assert_eq!(pass(&mut timers, second * 1_000), 0);
+            timers.heard(at(second * 1_000));
+        }
+        assert_eq!(timers.next(false), at(61_000));
+    }
+
+    #[test]
+    fn the_end_of_a_rest_is_a_question_and_no_sooner_is_an_answer_owed() {
+        let mut timers = Timers::new(at(0), SILENCE, Side::Display);
+        timers.ready(at(0));
+        pass(&mut timers, 25_000);
+        timers.worked(at(25_000));
+        assert_eq!(timers.owed_since(at(25_000)), Some(at(25_000)));
+        assert_eq!(timers.next(false), at(16_000 + 1_000), "it is overdue");
+        assert!(matches!(timers.due(at(25_001), false), Some(Due::Ping(_))));
+        // What is done meanwhile takes nothing of what is owed away, and nor does the next rest.
+        timers.worked(at(27_000));
+        assert_eq!(timers.owed_since(at(28_000)), Some(at(25_000)));
+        assert_eq!(timers.owed_since(at(40_000)), Some(at(25_000)));
+    }
+
+    #[test]
+    fn who_is_busy_asks_each_second() {
+        let mut timers = Timers::new(at(0), SILENCE, Side::App);
+        timers.ready(at(0));
+        let mut pings = 0;
+        for tenth in 0..300 {
+            timers.worked(at(tenth * 100));
+            timers.heard(at(tenth * 100));
+            pings += pass(&mut timers, tenth * 100);
+            assert!(timers.owed_since(at(tenth * 100)).is_some());
+        }
+        assert_eq!(pings, 30);
+    }
+
+    #[test]
+    fn who_wants_to_know_sooner_asks_more_often_at_rest() {
+        let mut timers = Timers::new(at(0), Duration::from_secs(6), Side::Display);
+        timers.ready(at(0));
+        pass(&mut timers, 10_000);
+        assert_eq!(pass(&mut timers, 20_000), 5);
+    }
+
     #[test]
     fn pipes_get_a_tenth_of_the_time() {
-        let mut timers = Timers::new(at(0), SILENCE);
+        let mut timers = Timers::new(at(0), SILENCE, Side::Display);
         timers.ready(at(0));
         timers.due(at(0), true);
         let mut on = 0;
@@ -276,7 +406,7 @@ mod tests {
 
     #[test]
     fn a_receipt_waits_for_a_tenth_of_a_second_or_for_much() {
-        let mut timers = Timers::new(at(0), SILENCE);
+        let mut timers = Timers::new(at(0), SILENCE, Side::Display);
         timers.ready(at(0));
         timers.due(at(0), false);
         timers.news(at(50), 1);
@@ -291,7 +421,7 @@ mod tests {
 
     #[test]
     fn pings_of_the_peer_are_limited() {
-        let mut timers = Timers::new(at(0), SILENCE);
+        let mut timers = Timers::new(at(0), SILENCE, Side::Display);
         for second in 0..5 {
             for _ in 0..MAX_PINGS {
                 timers.pinged(at(second * 1000)).unwrap();

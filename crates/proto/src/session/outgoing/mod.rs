@@ -58,6 +58,8 @@ pub(super) struct Outgoing {
     main: Writer,
     /// Something in it is waited for.
     main_matters: bool,
+    /// Something other than a ping was queued.
+    worked: bool,
     main_priority: Priority,
     /// Bytes of the main channel that have left.
     main_sent: u64,
@@ -148,6 +150,7 @@ impl Outgoing {
             transmits: VecDeque::new(),
             main: Writer::new(),
             main_matters: false,
+            worked: false,
             main_priority: Priority::first(Class::Control),
             main_sent: 0,
             protector: Protector::new(Repair::Off),
@@ -183,12 +186,19 @@ impl Outgoing {
         if !self.suspended {
             self.main.bytes(frame.as_slice());
             self.main_matters |= message.is_waited_for();
+            self.worked |= message.is_waited_for();
         }
+    }
+
+    /// Whether something other than pings was queued since this was asked last.
+    pub(super) fn take_worked(&mut self) -> bool {
+        std::mem::take(&mut self.worked)
     }
 
     /// Queues something for the carrier itself.
     pub(super) fn transmit(&mut self, transmit: Transmit) {
         if !self.suspended {
+            self.worked = true;
             self.transmits.push_back(transmit);
         }
     }
@@ -733,6 +743,7 @@ impl Outgoing {
     fn mark_dirty(&mut self, id: ChannelId) {
         if let Some(channel) = self.channels.get(&id).filter(|channel| channel.can_send()) {
             self.dirty.insert((Reverse(channel.priority), id));
+            self.worked = true;
         }
     }
 

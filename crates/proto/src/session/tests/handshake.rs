@@ -174,9 +174,13 @@ fn silence_ends_the_session_after_sixty_seconds() {
     let mut pair = Pair::ready();
     pair.run(Duration::from_secs(100));
     assert!(pair.ends.iter().all(|end| end.events.is_empty()));
+    let channel = pair.display().open(events(7));
+    pair.display().send(channel, b"a key").unwrap();
+    pair.run(Duration::from_secs(2));
+    pair.forget();
     let now = pair.now;
     assert!(pair.app().contact_age(now) < Duration::from_millis(1_100));
-    pair.plan.loss = 1000 - 1; // an outage
+    pair.cut();
     pair.ends[DISPLAY].transmits.clear();
     pair.run(Duration::from_secs(40));
     let now = pair.now;
@@ -187,6 +191,31 @@ fn silence_ends_the_session_after_sixty_seconds() {
         assert_eq!(end.closed(), [(CloseReason::Timeout, ClosedBy::Us)]);
         assert_eq!(end.session.next_timeout(), None);
     }
+}
+
+/// What an untouched session sends, and how soon it sees that the link is gone once it is touched.
+#[test]
+fn a_session_at_rest_asks_each_ten_seconds_and_at_once_when_it_is_needed() {
+    let mut pair = Pair::ready();
+    pair.run(Duration::from_secs(30));
+    pair.forget();
+    pair.run(Duration::from_secs(60));
+    let sent = pair.ends.each_ref().map(|end| end.transmits.len());
+    assert_eq!(sent, [6, 6], "the display asks, and is answered");
+    let now = pair.now;
+    let rests = |pair: &mut Pair| (pair.app().owed_since(now), pair.display().owed_since(now));
+    assert_eq!(rests(&mut pair), (None, None));
+    pair.cut();
+    let channel = pair.display().open(events(7));
+    pair.display().send(channel, b"a key").unwrap();
+    pair.run(Duration::from_secs(3));
+    let later = pair.now;
+    assert_eq!(pair.display().owed_since(later), Some(now));
+    // Who waits asks before long.
+    pair.run(Duration::from_secs(15));
+    let now = pair.now;
+    let age = pair.app().contact_age(now);
+    assert!((3..15).contains(&age.as_secs()), "{age:?}");
 }
 
 #[test]

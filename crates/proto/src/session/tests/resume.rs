@@ -72,6 +72,7 @@ fn a_suspended_session_is_silent_and_takes_everything() {
     let mut pair = Pair::resumable();
     let channel = pair.app().open(wayland(1));
     pair.app().send(channel, &[1]).unwrap();
+    pair.settle();
     let (heard, now) = (pair.now, pair.now + Duration::from_secs(9));
     pair.now = now;
     pair.lose();
@@ -96,6 +97,7 @@ fn a_suspended_session_is_silent_and_takes_everything() {
     app.receive(Time::ZERO, Arrival::Stopped { stream: StreamId(1), code: 9 });
     pair.settle();
     assert!(pair.ends[APP].events.is_empty() && pair.ends[APP].transmits.is_empty());
+    assert!(pair.app().contact_age(now) >= now - heard, "what is said meanwhile asks the peer for nothing");
     pair.reconnect();
     pair.run(LOST);
     assert_eq!(messages(&pair, DISPLAY, wayland(1)), [1, 2]);
