@@ -55,6 +55,8 @@ pub enum Scenario {
     TwoFlows,
     /// 5 % of the acknowledgements' packets are lost.
     AckLoss,
+    /// A bulk flow on a link that loses 2 % of the packets both ways: 100 Mbit/s, 20 ms each way, 100 ms of queue.
+    Lossy100,
     /// 2 % of the packets are 10 ms late.
     Reordering,
     /// A policer of 10 Mbit/s with 50 kB of burst on a link of 100 Mbit/s.
@@ -68,7 +70,7 @@ pub enum Scenario {
 
 impl Scenario {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::A,
         Self::ACellular,
         Self::ANarrow,
@@ -88,6 +90,7 @@ impl Scenario {
         Self::BesideConstant,
         Self::TwoFlows,
         Self::AckLoss,
+        Self::Lossy100,
         Self::Reordering,
         Self::Policer,
         Self::Codel,
@@ -116,6 +119,7 @@ impl Scenario {
             Self::BesideConstant => "beside-constant",
             Self::TwoFlows => "two-flows",
             Self::AckLoss => "ack-loss",
+            Self::Lossy100 => "lossy-100",
             Self::Reordering => "reordering",
             Self::Policer => "policer",
             Self::Codel => "codel",
@@ -146,6 +150,8 @@ impl Scenario {
             Self::ShareCubic30 | Self::ShareCubic250 => &const { [Target::between(Share, 35.0, 65.0)] },
             // One row for each update of 74 packets is the least on a link that has shown loss.
             Self::CongestionLoss => &const { [Target::of(Repair, 2.5)] },
+            // All but what is lost, and a little.
+            Self::Lossy100 => &const { [Target::of(Goodput, 95.0)] },
             Self::TwoFlows => &const { [Target::of(Goodput, 95.0), Target::of(Jain, 0.9)] },
             Self::BesideConstant | Self::AckLoss | Self::Reordering | Self::Policer | Self::Codel => {
                 &const { [Target::of(Goodput, 50.0)] }
@@ -199,6 +205,11 @@ impl Scenario {
             Self::TwoFlows => two_flows(path, controller, seed),
             Self::AckLoss => {
                 limited_bulk(Path { back_loss: Loss::Independent(0.05), ..path }, path.rate, controller, seed)
+            }
+            Self::Lossy100 => {
+                let loss = Loss::Independent(0.02);
+                let path = Path { loss, back_loss: loss, ..Path::new(Bitrate::mbps(100), 20, 100) };
+                limited_bulk(path, path.rate, controller, seed)
             }
             Self::Reordering => {
                 let reorder = Some(Reorder { share: 0.02, by: Duration::from_millis(10) });
