@@ -7,6 +7,7 @@
 
 mod address;
 mod buffer;
+mod calling;
 mod config;
 mod connecting;
 mod connection;

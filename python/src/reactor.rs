@@ -12,8 +12,8 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use wayferry_net::endpoint::{self, Cork, Ready, Token};
 
-use crate::guard;
 use crate::value::Seconds;
+use crate::{calling, guard};
 
 /// What the objects of one event loop share.
 pub(crate) struct Turns {
@@ -146,10 +146,10 @@ impl Turns {
     /// Has the loop end this turn soon. What was asked for is done by now, so that no error may hide its outcome:
     /// what is to end the program is raised by the end of the turn, and the rest reported.
     fn end_soon(&self, py: Python<'_>) {
-        let Err(mut error) = self.end_soon.call0(py) else { return };
+        let Err(mut error) = calling::call(py, &self.end_soon) else { return };
         if !error.is_instance_of::<PyException>(py) {
             *self.failed() = Some(error);
-            let Err(other) = self.end_soon.call0(py) else { return };
+            let Err(other) = calling::call(py, &self.end_soon) else { return };
             error = self.failed().take().unwrap_or(other);
         }
         py.detach(|| self.end());

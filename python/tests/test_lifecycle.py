@@ -213,6 +213,51 @@ EXIT = """
         started.wait(20)
 """
 
+# What native code has called waits in Python while the main thread ends the interpreter.
+EXIT_CALLED_BACK = """
+    import asyncio, builtins, os, select, sys, threading
+    from support import pair, echo
+
+    begins, until = os.pipe()
+    called, armed = threading.Event(), threading.Event()
+
+    class Loop(asyncio.SelectorEventLoop):
+        def call_soon(self, callback, *args, context=None):
+            # Asked for by native code, as `_take` asks for none.
+            ends = armed.is_set() and getattr(callback, "__name__", "") == "_end_turn"
+            if ends and sys._getframe(3).f_code.co_name == "_take":
+                called.set()
+                os.read(begins, 1)
+            return super().call_soon(callback, *args, context=context)
+
+    async def main():
+        async with pair() as (client, server):
+            echoing = asyncio.ensure_future(echo(server))
+            stream = await client.open_bi()
+            armed.set()
+            while True:
+                await stream.send.write(bytes(30_000))
+                await stream.receive.read()
+
+    class Last:
+        # The module is gone by then.
+        write, wait, until = os.write, select.select, until
+
+        def __del__(self):
+            type(self).write(self.until, b"!")
+            # Nothing tells that a thread stays where it is: this is long enough for one that does not.
+            type(self).wait([], [], [], 0.5)
+
+    builtins.last = Last()
+
+    def run():
+        with asyncio.Runner(loop_factory=Loop) as runner:
+            runner.run(main())
+
+    threading.Thread(target=run, daemon=True).start()
+    assert called.wait(20)
+"""
+
 # A loop that stops in the middle and is never closed: all is left to the end of the interpreter.
 EXIT_STOPPED = """
     import asyncio, logging, warnings
@@ -278,6 +323,11 @@ def test_interpreters_that_exit_in_mid_traffic_exit_cleanly(way: str) -> None:
         outcomes = list(pool.map(one, range(EXITS)))
     # The code, and nothing said: neither by us nor by the interpreter about us.
     assert set(outcomes) == {(0, "", "")}
+
+
+def test_regression_a_thread_that_native_code_has_called_back_aborts_at_the_end() -> None:
+    code, output, messages = finish(program(EXIT_CALLED_BACK))
+    assert code == 0, output + messages
 
 
 @asynchronous
