@@ -43,6 +43,8 @@ pub enum Scenario {
     JitterWander,
     /// The same, but they arrive in clumps.
     JitterClumps,
+    /// A bulk flow on 100 Mbit/s whose packets wander by ± 2 ms, as on Wi-Fi.
+    JitterWander100,
     /// A bulk flow beside one of CUBIC, with 30 ms of queue.
     ShareCubic30,
     /// The same with 250 ms of queue.
@@ -70,7 +72,7 @@ pub enum Scenario {
 
 impl Scenario {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::A,
         Self::ACellular,
         Self::ANarrow,
@@ -84,6 +86,7 @@ impl Scenario {
         Self::RateDrop,
         Self::JitterWander,
         Self::JitterClumps,
+        Self::JitterWander100,
         Self::ShareCubic30,
         Self::ShareCubic250,
         Self::ShareBbr3,
@@ -113,6 +116,7 @@ impl Scenario {
             Self::RateDrop => "rate-drop",
             Self::JitterWander => "jitter-wander",
             Self::JitterClumps => "jitter-clumps",
+            Self::JitterWander100 => "jitter-wander-100",
             Self::ShareCubic30 => "share-vs-cubic-30ms",
             Self::ShareCubic250 => "share-vs-cubic-250ms",
             Self::ShareBbr3 => "share-vs-bbr3",
@@ -147,6 +151,8 @@ impl Scenario {
             Self::RttStep => &const { [Target::of(Goodput, 85.0), Target::of(QueueP99, 100.0)] },
             Self::RateDrop => &const { [Target::of(Settling, 2.0)] },
             Self::JitterWander | Self::JitterClumps => &const { [Target::of(Goodput, 80.0)] },
+            // Four times as much as wanders.
+            Self::JitterWander100 => &const { [Target::of(Goodput, 90.0), Target::of(QueueP99, 16.0)] },
             Self::ShareCubic30 | Self::ShareCubic250 => &const { [Target::between(Share, 35.0, 65.0)] },
             // One row for each update of 74 packets is the least on a link that has shown loss.
             Self::CongestionLoss => &const { [Target::of(Repair, 2.5)] },
@@ -191,6 +197,11 @@ impl Scenario {
                 limited_bulk(jitter(Jitter::Wander { span, period: WANDER }), path.rate, controller, seed)
             }
             Self::JitterClumps => limited_bulk(jitter(Jitter::Clumps { span }), path.rate, controller, seed),
+            Self::JitterWander100 => {
+                let jitter = Jitter::Wander { span: Duration::from_millis(4), period: WANDER / 2 };
+                let path = Path { jitter, ..Path::new(Bitrate::mbps(100), 20, 100) };
+                limited_bulk(path, path.rate, controller, seed)
+            }
             Self::ShareCubic30 => {
                 competition(Path::new(path.rate, 20, 30), Controller::Cubic, controller, seed)
             }
