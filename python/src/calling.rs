@@ -1,9 +1,9 @@
 //! Calls of Python from native code.
 //!
 //! A thread that runs Python while the main one ends the interpreter is ended, by Pythons before 3.14, where it wants
-//! the interpreter back: `pthread_exit` unwinds its stack, and the process aborts where that meets Rust. PyO3 keeps such
-//! a thread where it attaches again by itself; what Python does inside a call is left to this. Invariant: nothing of
-//! this module returns on a thread that is being ended.
+//! the interpreter back: `pthread_exit` unwinds its stack, and the process aborts where that meets Rust. PyO3 keeps
+//! such a thread where it attaches again by itself; what Python does inside a call is left to this. Invariant: nothing
+//! of this module returns on a thread that is being ended.
 
 #![allow(unsafe_code, reason = "PyO3 declares its calls as ones that never unwind")]
 

@@ -1,7 +1,8 @@
 //! When a session has something to do unasked: pings, the end of patience, the turns of pipes, receipts.
 //!
-//! It only says what is due. Where nothing but pings goes either way, the session rests: pings become rarer, and nothing
-//! is expected of a peer that was not asked. Invariant: at most one ping is unanswered, so an outage queues none.
+//! It only says what is due. Where nothing but pings goes either way, the session rests: pings become rarer, and
+//! nothing is expected of a peer that was not asked. Invariant: at most one ping is unanswered, so an outage queues
+//! none.
 
 use std::time::Duration;
 
@@ -184,8 +185,8 @@ impl Timers {
         }
     }
 
-    /// When a ping leaves that may at `at`. At rest that is when the peer has not been heard for as long as the rest had
-    /// lasted before.
+    /// When a ping leaves that may at `at`. At rest that is when the peer has not been heard for as long as the rest
+    /// had lasted before.
     fn ping_at(&self, at: Time) -> Time {
         if at <= self.busy + PING_INTERVAL {
             return at;
