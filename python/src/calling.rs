@@ -10,6 +10,7 @@
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+// As Python's headers declare it, in the stable ABI from 3.10 on.
 unsafe extern "C-unwind" {
     fn PyObject_CallNoArgs(callable: *mut ffi::PyObject) -> *mut ffi::PyObject;
 }

@@ -298,6 +298,7 @@ mod tests {
             [0, 0, 10, 25].map(ms)
         );
         assert_eq!(wander(ms(1), 12_500_000), ms(6));
+        assert_eq!(wander(ms(9), 12_500_000), Duration::from_micros(12_500));
         assert_eq!(
             wander(ms(1), 125_000),
             Duration::ZERO,
