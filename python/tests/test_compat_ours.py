@@ -376,7 +376,7 @@ async def test_a_writer_waits_for_a_slow_reader_and_memory_is_bounded() -> None:
 async def test_too_much_unsent_is_refused() -> None:
     async with served() as port, connect("127.0.0.1", port, configuration=client_configuration()) as client:
         client._quic.streams._backlog.limit = 1 << 20
-        client._quic.send_stream_data(0, bytes(3 << 20))
+        client._quic.send_stream_data(0, bytes(6 << 20))  # The window is of 4 MiB.
         with pytest.raises(BufferError):
             client._quic.send_stream_data(0, b"x")
         client._quic.reset_stream(0, 1)
@@ -553,7 +553,7 @@ async def test_a_program_hears_no_more_of_a_stream_that_it_stopped_in_an_event()
         connect("127.0.0.1", port, configuration=client_configuration(), create_protocol=Recorder) as client,
     ):
         assert isinstance(client, Recorder)
-        client._quic.send_stream_data(2, bytes(4 << 20))
+        client._quic.send_stream_data(2, bytes(8 << 20))
         await until(lambda: any(isinstance(event, StopSendingReceived) for event in client.events))
         server = next(recorder for recorder in Recorder.made if isinstance(recorder, Content))
         assert [type(event) for event in server.events].count(StreamDataReceived) == 1
@@ -569,12 +569,12 @@ async def test_what_waits_for_room_leaves_before_the_close() -> None:
 
     async with served(Hearer) as port:
         async with connect("127.0.0.1", port, configuration=client_configuration()) as client:
-            client._quic.send_stream_data(2, bytes(4 << 20), end_stream=True)
+            client._quic.send_stream_data(2, bytes(8 << 20), end_stream=True)
             assert client._quic.streams._backlog.size > 1 << 20
             client.close()
         recorder = await recorded()
         await recorder.wait_closed()
-        assert len(recorder.data()) == 4 << 20
+        assert len(recorder.data()) == 8 << 20
         assert isinstance(recorder.events[-1], ConnectionTerminated)
 
 

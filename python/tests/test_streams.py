@@ -344,6 +344,39 @@ async def test_a_slow_reader_holds_the_writer_back() -> None:
         assert highest - before < bound + 16 * MIB
 
 
+@pytest.mark.parametrize("size", [40, 300, 1000])
+@pytest.mark.parametrize("accepted", [True, False])
+@asynchronous
+async def test_regression_messages_that_nobody_reads_end_no_connection(accepted: bool, size: int) -> None:
+    """noq closes a connection with 2049 pieces of a stream that fill their packets, if it cannot merge them."""
+    async with pair() as (client, server):
+        sending = await client.open_uni()
+        await sending.write(b"!")
+        receiving = await server.accept_uni() if accepted else None
+        sent = bytearray()
+        while client.stats().sent_stream_frames < 3500:
+            sent += (message := noise(size, len(sent)))
+            await sending.write(message)
+            # It goes by itself: what waits at the end of a turn goes in one packet.
+            await asyncio.sleep(0)
+        await sending.finish()
+        receiving = receiving or await server.accept_uni()
+        assert await receiving.read_to_end(1 + len(sent)) == b"!" + sent
+
+
+@asynchronous
+async def test_regression_a_full_window_that_nobody_reads_ends_no_connection() -> None:
+    data = noise(2 * quic.Config().stream_window)
+    async with pair() as (client, server), asyncio.TaskGroup() as group:
+        sending = await client.open_uni()
+        group.create_task(sending.write(data))
+        receiving = await server.accept_uni()
+        # With headers it is full a little later.
+        while server.stats().received_bytes < quic.Config().stream_window:
+            await asyncio.sleep(0)
+        assert await receiving.read_exactly(len(data)) == data
+
+
 def resident() -> int:
     """This process's memory in bytes, as the system counts it."""
     with open("/proc/self/statm") as statm:

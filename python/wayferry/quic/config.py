@@ -51,8 +51,8 @@ class Config:
     """Unidirectional streams that the peer may have open at once. Each costs its state, and at most its
     window."""
 
-    stream_window: int = 1 << 20
-    """Bytes that the peer may send on one stream ahead of what was read, at most 1 MiB. Small windows limit
+    stream_window: int = 4 << 20
+    """Bytes that the peer may send on one stream ahead of what was read, at most 4 MiB. Small windows limit
     the rate to one window per round trip; large ones cost memory while no task reads."""
 
     connection_window: int = 16 << 20

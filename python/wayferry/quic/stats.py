@@ -51,7 +51,7 @@ class Stats:
     """STREAM frames sent."""
 
     received_stream_frames: int
-    """STREAM frames received."""
+    """STREAM frames received; one that is taken in two pieces counts twice."""
 
     sent_datagram_frames: int
     """DATAGRAM frames sent."""

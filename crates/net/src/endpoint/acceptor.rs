@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::arrived::Arrived;
+use super::cutting::Cutting;
 use super::link::{Link, Side, canonical};
 use super::runtime::PromptRuntime;
 use super::stash::{Stash, Stashed};
@@ -212,7 +213,7 @@ pub(super) fn server_config(
     let transport = config.transport("server")?;
     let crypto = QuicServerConfig::try_from(tls.build(web, config)?)
         .map_err(|error| Failure::Config(error.to_string()))?;
-    let mut server = ServerConfig::with_crypto(Arc::new(crypto));
+    let mut server = ServerConfig::with_crypto(Arc::new(Cutting(crypto)));
     server.transport_config(Arc::new(transport));
     server.max_incoming(config.half_open);
     server.incoming_buffer_size(INCOMING_BYTES).incoming_buffer_size_total(INCOMING_BYTES * 16);

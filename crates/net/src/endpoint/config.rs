@@ -87,9 +87,9 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The largest [`Config::stream_window`]. A stream with a larger one, sent in small packets and not read, would end
-    /// its connection: noq keeps 2048 pieces of one stream, and no more.
-    pub const STREAM_WINDOW_MAX: u32 = 1 << 20;
+    /// The largest [`Config::stream_window`]. In a larger one, less than a third of the packets lost could leave the
+    /// 1024 gaps at which noq closes a connection.
+    pub const STREAM_WINDOW_MAX: u32 = 4 << 20;
 
     /// Whether every value is in its range.
     ///
@@ -188,7 +188,8 @@ mod tests {
             config.check().unwrap_err().to_string()
         };
         assert!(
-            wrong(|config| config.stream_window = (1 << 20) + 1).contains("`stream_window` must be at most")
+            wrong(|config| config.stream_window = Config::STREAM_WINDOW_MAX + 1)
+                .contains("`stream_window` must be at most")
         );
         assert!(wrong(|config| config.stream_window = 0).contains("`stream_window` must be at least"));
         assert!(wrong(|config| config.idle_timeout = Some(Duration::MAX)).contains("`idle_timeout`"));

@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::clients::{self, Begun, Kind};
+use super::cutting::Cutting;
 use super::link::{Link, Side};
 use super::probe;
 use super::runtime::PromptRuntime;
@@ -126,7 +127,7 @@ impl Plan {
         }
         let crypto =
             QuicClientConfig::try_from(crypto).map_err(|error| Failure::Config(error.to_string()))?;
-        let mut noq = noq::ClientConfig::new(Arc::new(crypto));
+        let mut noq = noq::ClientConfig::new(Arc::new(Cutting(crypto)));
         noq.transport_config(transport);
         let (patience, udp_buffer) = (config.handshake_timeout, config.udp_buffer);
         Ok(Self { target, name, noq, early, ticket, patience, udp_buffer })

@@ -15,8 +15,10 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::arrived::Arrived;
+use super::cutting::Told;
 use super::drain::Finished;
 use super::early::{Early, Verdict};
+use super::readers::{Reader, Readers};
 use super::receive::Stream;
 use super::runtime::{PromptRuntime, promptly};
 use super::sockets::Lane;
@@ -43,6 +45,7 @@ pub(super) struct Link {
     pub(super) stash: Stash,
     pub(super) arrived: Mutex<Arrived>,
     refused: Mutex<Refused>,
+    readers: OnceLock<Arc<Readers>>,
     /// Where the peer was at first.
     remote: SocketAddr,
     pub(super) session: Option<Arc<Session>>,
@@ -107,6 +110,7 @@ impl Link {
             stash: Stash::default(),
             arrived: Mutex::default(),
             refused: Mutex::default(),
+            readers: OnceLock::new(),
             session: None,
         }
     }
@@ -283,6 +287,14 @@ impl Link {
     pub(super) fn handshake_data(&self) -> Option<Box<HandshakeData>> {
         handshake_data(&self.noq)
     }
+
+    /// Says from now on how far stream `id` was read, of which `read` bytes were; not before the handshake tells where.
+    pub(super) fn reader(&self, id: u64, read: u64) -> Option<Reader> {
+        if self.readers.get().is_none() {
+            let _ = self.readers.set(told(&self.noq)?.readers);
+        }
+        Some(self.readers.get()?.add(id, read))
+    }
 }
 
 impl Drop for Link {
@@ -294,6 +306,10 @@ impl Drop for Link {
 }
 
 pub(super) fn handshake_data(connection: &noq::Connection) -> Option<Box<HandshakeData>> {
+    told(connection)?.data.downcast().ok()
+}
+
+fn told(connection: &noq::Connection) -> Option<Box<Told>> {
     connection.handshake_data()?.downcast().ok()
 }
 

@@ -13,6 +13,7 @@ use noq::{ReadError, RecvStream, ResetError, UnorderedRecvStream, VarInt};
 
 use super::Failure;
 use super::link::Link;
+use super::readers::Reader;
 
 /// A stream to receive on. Dropped before its end, it is stopped with code 0.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct ReceiveStream {
     stream: Stream,
     link: Arc<Link>,
     id: u64,
+    /// Says how far it was read, while that is in order.
+    reader: Option<Reader>,
     early: bool,
     /// It may have been opened before the peer took early data, or did not.
     doubtful: bool,
@@ -56,8 +59,10 @@ impl Stream {
 
 impl ReceiveStream {
     pub(super) fn new(stream: RecvStream, link: Arc<Link>, skipped: u64, doubtful: bool) -> Self {
+        let id = VarInt::from(stream.id()).into_inner();
         Self {
-            id: VarInt::from(stream.id()).into_inner(),
+            id,
+            reader: link.reader(id, skipped),
             early: stream.is_0rtt() && !doubtful,
             doubtful,
             stream: Stream::Ordered(stream),
@@ -109,6 +114,7 @@ impl ReceiveStream {
             && let Stream::Ordered(stream) = std::mem::replace(&mut self.stream, Stream::Stopped)
         {
             self.stream = Stream::Unordered(stream.into_unordered());
+            self.reader = None;
         }
         let Stream::Unordered(stream) = &mut self.stream else {
             return Poll::Ready(Err(Failure::StreamGone));
@@ -142,6 +148,7 @@ impl ReceiveStream {
         }
         self.kept = Vec::new();
         self.reset = None;
+        self.reader = None;
     }
 
     /// Gives the stream away, if it is read in order, with what was read and not given out; for this one it is as if it
@@ -151,6 +158,7 @@ impl ReceiveStream {
             Stream::Ordered(stream) => {
                 let mut kept = std::mem::take(&mut self.kept);
                 kept.reverse();
+                self.reader = None;
                 Some((stream, kept))
             }
             other => {
@@ -220,7 +228,11 @@ impl ReceiveStream {
         match ready!(polled) {
             Ok(count) => {
                 self.ended = count.is_none();
-                Poll::Ready(Ok(count.unwrap_or(0)))
+                let count = count.unwrap_or(0);
+                if let Some(reader) = &self.reader {
+                    reader.read(batch[..count].iter().map(|chunk| chunk.len() as u64).sum());
+                }
+                Poll::Ready(Ok(count))
             }
             Err(error) => Poll::Ready(Err(self.fail(error))),
         }

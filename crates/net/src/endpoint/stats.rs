@@ -37,7 +37,7 @@ pub struct Stats {
     pub acks_received: u64,
     /// STREAM frames sent.
     pub sent_stream_frames: u64,
-    /// STREAM frames received.
+    /// STREAM frames received; one that is taken in two pieces counts twice.
     pub received_stream_frames: u64,
     /// DATAGRAM frames sent.
     pub sent_datagram_frames: u64,

@@ -19,6 +19,8 @@ from .packet import QuicProtocolVersion
 __all__ = ["SMALLEST_MAX_DATAGRAM_SIZE", "QuicConfiguration"]
 
 SMALLEST_MAX_DATAGRAM_SIZE = 1200
+# What `quic.Config` takes at most.
+STREAM_WINDOW_MAX = 4 << 20
 # What aioquic allows its peers, RFC 9000 §4.6.
 STREAMS = 128
 ALGORITHMS = {"reno": "newreno"}
@@ -33,7 +35,7 @@ class QuicConfiguration:
         congestion_control_algorithm: `"reno"`, or a name that `wayferry.quic.Config` knows.
         idle_timeout: seconds of silence until the connection is over, and what a handshake may take.
         is_client: must suit `connect()` or `serve()`.
-        max_data, max_stream_data: bytes that the peer may send ahead; for a stream it is 1 MiB where more is
+        max_data, max_stream_data: bytes that the peer may send ahead; for a stream it is 4 MiB where more is
             asked for. The default means Wayferry's own, as aioquic only begins with it.
         max_datagram_frame_size: None: no datagrams; else they are taken, of any size that a packet holds.
         quic_logger: a `QuicFileLogger`, or a `QuicLogger`, which keeps nothing.
@@ -131,8 +133,8 @@ class QuicConfiguration:
         options: dict[str, Any] = {}
         if self.max_data != 1048576:
             options["connection_window"] = self.max_data
-        if self.max_stream_data < 1048576:
-            options["stream_window"] = self.max_stream_data
+        if self.max_stream_data != 1048576:
+            options["stream_window"] = min(self.max_stream_data, STREAM_WINDOW_MAX)
         if isinstance(self.quic_logger, QuicFileLogger):
             options["qlog_dir"] = self.quic_logger.path
         if self.secrets_log_file is not None:

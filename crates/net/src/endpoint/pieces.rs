@@ -1,0 +1,299 @@
+//! Cuts what a packet brought of a stream in two, so that noq can merge it with its neighbours.
+//!
+//! noq 1.4 keeps such a piece apart if it is five sixths of its packet or more, and closes the connection when more
+//! than 2048 wait of one stream, even if none is missing between them. So 2049 short messages that the application did
+//! not read were enough, or a window of more than 2048 packets. (quinn, where this comes from, merges them since its
+//! pull request 2814.) Half a piece is small enough. Long ones right before the reader stay whole, as to cut all costs
+//! a fifth of the throughput. Invariants: no byte of a stream changes, nor its place, and what is malformed stays so;
+//! of a stream 512 pieces at most wait that noq cannot merge, and besides them one for each gap.
+
+use std::ops::Range;
+
+use bytes::{BufMut, BytesMut};
+use noq::VarInt;
+use noq_proto::coding::{Decodable, Encodable};
+
+use super::readers::Readers;
+
+/// Cuts the STREAM frame that fills most of a packet, if one does (RFC 9000 §19.8).
+pub(super) fn cut(payload: &mut BytesMut, readers: &Readers) {
+    let Some(frame) = Frame::filling(payload) else { return };
+    if frame.data.len() < LONG || !frame.is_near(readers) {
+        frame.cut(payload);
+    }
+}
+
+/// A STREAM frame, and where it is in its packet.
+#[derive(Debug)]
+struct Frame {
+    start: usize,
+    kind: u8,
+    id: VarInt,
+    offset: VarInt,
+    data: Range<usize>,
+}
+
+impl Frame {
+    /// The one that makes five sixths of a packet or more. None where a frame comes before it that streams seldom share
+    /// a packet with.
+    fn filling(payload: &[u8]) -> Option<Self> {
+        let mut rest = payload;
+        let at = |rest: &[u8]| payload.len() - rest.len();
+        loop {
+            let start = at(rest);
+            match *rest.split_off_first()? {
+                kind @ STREAM..=STREAM_LAST => {
+                    let id = number(&mut rest)?;
+                    let offset = if kind & OFFSET == 0 { VarInt::from_u32(0) } else { number(&mut rest)? };
+                    let length = match kind & LENGTH {
+                        0 => rest.len(),
+                        _ => usize::try_from(number(&mut rest)?.into_inner()).ok()?,
+                    };
+                    let data = at(rest)..at(rest) + rest.split_off(..length)?.len();
+                    if length * 6 / 5 >= payload.len() {
+                        return Some(Self { start, kind, id, offset, data });
+                    }
+                }
+                ACK => skip_ack(&mut rest)?,
+                ACK_WITH_ECN => {
+                    skip_ack(&mut rest)?;
+                    numbers::<3>(&mut rest)?;
+                }
+                PADDING | PING => {}
+                MAX_DATA | MAX_STREAMS_BI | MAX_STREAMS_UNI => drop(number(&mut rest)?),
+                STOP_SENDING | MAX_STREAM_DATA => drop(numbers::<2>(&mut rest)?),
+                RESET_STREAM => drop(numbers::<3>(&mut rest)?),
+                _ => return None,
+            }
+        }
+    }
+
+    /// Whether it ends close to what was read of its stream.
+    fn is_near(&self, readers: &Readers) -> bool {
+        let end = self.offset.into_inner() + self.data.len() as u64;
+        readers.position(self.id.into_inner()).is_some_and(|position| end <= position + NEAR)
+    }
+
+    /// In place: a packet that was decrypted has room where its tag was. Where the peer's header is longer than two of
+    /// ours, there is PADDING before them.
+    fn cut(&self, payload: &mut BytesMut) {
+        let half = self.data.len() / 2;
+        let middle = self.data.start + half;
+        let mut headers = [0; 2 * HEADER_ROOM];
+        let mut free = &mut headers[..];
+        self.put_header(self.kind & !FIN | LENGTH, 0, half, &mut free);
+        let first = 2 * HEADER_ROOM - free.len();
+        self.put_header(self.kind | OFFSET, half, self.data.len() - half, &mut free);
+        let both = 2 * HEADER_ROOM - free.len();
+        let (first, second) = headers[..both].split_at(first);
+
+        let old = self.data.start - self.start;
+        let (more, less) = (both.saturating_sub(old), old.saturating_sub(both));
+        let end = payload.len();
+        payload.resize(end + more, 0);
+        payload.copy_within(middle..end, middle + more);
+        let start = self.start + less;
+        payload.copy_within(self.data.start..middle, start + first.len());
+        payload[self.start..start].fill(PADDING);
+        payload[start..][..first.len()].copy_from_slice(first);
+        payload[middle + more - second.len()..][..second.len()].copy_from_slice(second);
+    }
+
+    /// Of a frame of `length` bytes, the first of which are `skipped` bytes behind this one's.
+    fn put_header(&self, kind: u8, skipped: usize, length: usize, out: &mut impl BufMut) {
+        out.put_u8(kind);
+        self.id.encode(out);
+        if kind & OFFSET != 0 {
+            // noq refuses one that would be more, and with it the frame.
+            VarInt::from_u64(self.offset.into_inner() + skipped as u64).unwrap_or(VarInt::MAX).encode(out);
+        }
+        if kind & LENGTH != 0 {
+            VarInt::try_from(length).unwrap_or(VarInt::MAX).encode(out);
+        }
+    }
+}
+
+fn skip_ack(rest: &mut &[u8]) -> Option<()> {
+    let [_largest, _delay, ranges, _first] = numbers(rest)?;
+    for _ in 0..ranges.into_inner() {
+        numbers::<2>(rest)?;
+    }
+    Some(())
+}
+
+fn number(rest: &mut &[u8]) -> Option<VarInt> {
+    VarInt::decode(rest).ok()
+}
+
+fn numbers<const N: usize>(rest: &mut &[u8]) -> Option<[VarInt; N]> {
+    let mut numbers = [VarInt::from_u32(0); N];
+    for place in &mut numbers {
+        *place = number(rest)?;
+    }
+    Some(numbers)
+}
+
+/// Kinds of frames (RFC 9000 §19), and the bits of STREAM's.
+const PADDING: u8 = 0x00;
+const PING: u8 = 0x01;
+const ACK: u8 = 0x02;
+const ACK_WITH_ECN: u8 = 0x03;
+const RESET_STREAM: u8 = 0x04;
+const STOP_SENDING: u8 = 0x05;
+const STREAM: u8 = 0x08;
+const STREAM_LAST: u8 = 0x0f;
+const FIN: u8 = 0x01;
+const LENGTH: u8 = 0x02;
+const OFFSET: u8 = 0x04;
+const MAX_DATA: u8 = 0x10;
+const MAX_STREAM_DATA: u8 = 0x11;
+const MAX_STREAMS_BI: u8 = 0x12;
+const MAX_STREAMS_UNI: u8 = 0x13;
+
+/// Bytes of a header: the kind and three numbers.
+const HEADER_ROOM: usize = 1 + 3 * 8;
+
+/// Bytes of a frame that may stay whole, and how far it may reach beyond what was read: there are 512 at most.
+const LONG: usize = 1 << 10;
+const NEAR: u64 = 512 << 10;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What a peer may send of a stream.
+    #[derive(Clone, Debug)]
+    struct Sent {
+        before: Vec<u8>,
+        kind: u8,
+        id: u64,
+        offset: u64,
+        data: Vec<u8>,
+        /// Each number is written in eight bytes.
+        wide: bool,
+    }
+
+    impl Sent {
+        fn number(&self, number: u64, out: &mut Vec<u8>) {
+            if self.wide {
+                out.put_u64(number | 3 << 62);
+            } else {
+                VarInt::from_u64(number).unwrap().encode(out);
+            }
+        }
+
+        /// The packet's frames, the last of which is a PING if the stream's says where it ends.
+        fn packet(&self) -> BytesMut {
+            let mut bytes = self.before.clone();
+            bytes.push(self.kind);
+            self.number(self.id, &mut bytes);
+            if self.kind & OFFSET != 0 {
+                self.number(self.offset, &mut bytes);
+            }
+            if self.kind & LENGTH != 0 {
+                self.number(self.data.len() as u64, &mut bytes);
+            }
+            bytes.extend(&self.data);
+            if self.kind & LENGTH != 0 {
+                bytes.push(PING);
+            }
+            BytesMut::from(&bytes[..])
+        }
+
+        fn begins_at(&self) -> u64 {
+            if self.kind & OFFSET == 0 { 0 } else { self.offset }
+        }
+    }
+
+    fn sent() -> impl Strategy<Value = Sent> {
+        let before = prop_oneof![
+            Just(vec![]),
+            Just(vec![PADDING, PING]),
+            Just(vec![ACK, 9, 1, 2, 1, 0, 0, 0, 3]),
+            Just(vec![ACK_WITH_ECN, 0x40, 9, 1, 0, 1, 1, 2, 3, MAX_DATA, 5]),
+            Just(vec![STOP_SENDING, 4, 0, RESET_STREAM, 4, 0, 9, MAX_STREAMS_BI, 7, MAX_STREAM_DATA, 8, 9]),
+        ];
+        let (id, offset) = (0..1u64 << 40, 0..1u64 << 50);
+        (before, STREAM..=STREAM_LAST, id, offset, vec(any::<u8>(), 0..1500), any::<bool>())
+            .prop_map(|(before, kind, id, offset, data, wide)| Sent { before, kind, id, offset, data, wide })
+    }
+
+    /// A STREAM frame's kind, stream and offset, and its data.
+    fn take_stream<'a>(rest: &mut &'a [u8]) -> (u8, u64, u64, &'a [u8]) {
+        let kind = *rest.split_off_first().unwrap();
+        let mut next = || number(rest).unwrap().into_inner();
+        let id = next();
+        let offset = if kind & OFFSET == 0 { 0 } else { next() };
+        let length = if kind & LENGTH == 0 { None } else { Some(next() as usize) };
+        (kind, id, offset, rest.split_off(..length.unwrap_or(rest.len())).unwrap())
+    }
+
+    proptest! {
+        #[test]
+        fn two_halves_are_what_one_was(sent in sent()) {
+            let whole = sent.packet();
+            let mut packet = whole.clone();
+            cut(&mut packet, &Readers::default());
+            if sent.data.len() * 6 / 5 < whole.len() {
+                prop_assert_eq!(packet, whole);
+                return Ok(());
+            }
+            let mut rest = packet.strip_prefix(&sent.before[..]).unwrap();
+            while rest[0] == PADDING {
+                rest = &rest[1..];
+            }
+            let (first, second) = (take_stream(&mut rest), take_stream(&mut rest));
+            prop_assert_eq!((first.0, second.0), (sent.kind & !FIN | LENGTH, sent.kind | OFFSET));
+            prop_assert_eq!((first.1, second.1), (sent.id, sent.id));
+            prop_assert_eq!((first.2, second.2), (sent.begins_at(), sent.begins_at() + first.3.len() as u64));
+            prop_assert_eq!([first.3, second.3].concat(), sent.data);
+            prop_assert_eq!(rest, if sent.kind & LENGTH == 0 { &[][..] } else { &[PING] });
+            for half in [first.3, second.3] {
+                prop_assert!(!half.is_empty() && half.len() * 6 / 5 < packet.len());
+            }
+        }
+
+        #[test]
+        fn what_is_no_packet_is_left_or_cut_without_harm(mut bytes in vec(0..64u8, 0..80)) {
+            let mut packet = BytesMut::from(&bytes[..]);
+            cut(&mut packet, &Readers::default());
+            prop_assert!(packet.len() >= bytes.len() && packet.len() <= bytes.len() + 2 * HEADER_ROOM);
+            // A frame whose length is a lie is one that noq refuses.
+            bytes.splice(..0, [STREAM | LENGTH, 4, 0x7f, 0xff]);
+            let mut packet = BytesMut::from(&bytes[..]);
+            cut(&mut packet, &Readers::default());
+            prop_assert_eq!(packet, &bytes[..]);
+        }
+    }
+
+    #[test]
+    fn long_frames_stay_whole_close_before_their_reader() {
+        let readers = Arc::new(Readers::default());
+        let is_cut = |offset, size| {
+            let sent = Sent {
+                before: vec![],
+                kind: STREAM | OFFSET,
+                id: 4,
+                offset,
+                data: vec![1; size],
+                wide: false,
+            };
+            let mut packet = sent.packet();
+            cut(&mut packet, &readers);
+            packet != sent.packet()
+        };
+        assert!(is_cut(0, LONG), "nobody reads it");
+        let reader = readers.add(4, 0);
+        assert!(!is_cut(0, LONG) && !is_cut(NEAR - LONG as u64, LONG));
+        assert!(is_cut(NEAR - LONG as u64 + 1, LONG) && is_cut(0, LONG - 1));
+        reader.read(1);
+        assert!(!is_cut(NEAR - LONG as u64 + 1, LONG));
+        drop(reader);
+        assert!(is_cut(0, LONG));
+    }
+}
