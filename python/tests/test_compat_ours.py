@@ -376,7 +376,7 @@ async def test_a_writer_waits_for_a_slow_reader_and_memory_is_bounded() -> None:
 async def test_too_much_unsent_is_refused() -> None:
     async with served() as port, connect("127.0.0.1", port, configuration=client_configuration()) as client:
         client._quic.streams._backlog.limit = 1 << 20
-        client._quic.send_stream_data(0, bytes(6 << 20))  # The window is of 4 MiB.
+        client._quic.send_stream_data(0, bytes(4 << 20))  # The window is of 2 MiB.
         with pytest.raises(BufferError):
             client._quic.send_stream_data(0, b"x")
         client._quic.reset_stream(0, 1)

@@ -570,7 +570,7 @@ def test_a_rejected_session_has_a_status(turns: Turns) -> None:
         {"bi_streams": -1},
         {"uni_streams": 1 << 32},
         {"stream_window": 0},
-        {"stream_window": (4 << 20) + 1},
+        {"stream_window": (2 << 20) + 1},
         {"connection_window": 1 << 40},
         {"send_window": -5},
         {"datagram_buffer": -1},

@@ -26,7 +26,7 @@ from wayferry.quic import _resolve
         {"handshake_timeout": 0.0},
         {"congestion": "hope"},
         {"bi_streams": -1},
-        {"stream_window": (4 << 20) + 1},
+        {"stream_window": (2 << 20) + 1},
         {"stream_window": 0},
         {"half_open": 0},
     ],

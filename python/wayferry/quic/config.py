@@ -49,13 +49,13 @@ class Config:
 
     uni_streams: int = 512
     """Unidirectional streams that the peer may have open at once. Each costs its state, and at most its
-    window."""
+    window and 512 KiB."""
 
-    stream_window: int = 4 << 20
-    """Bytes that the peer may send on one stream ahead of what was read, at most 4 MiB. Small windows limit
+    stream_window: int = 2 << 20
+    """Bytes that the peer may send on one stream ahead of what was read, at most 2 MiB. Small windows limit
     the rate to one window per round trip; large ones cost memory while no task reads."""
 
-    connection_window: int = 16 << 20
+    connection_window: int = 32 << 20
     """Bytes that the peer may send on all streams together ahead of what was read."""
 
     send_window: int = 8 << 20

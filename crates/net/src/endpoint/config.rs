@@ -46,7 +46,7 @@ pub struct Config {
     /// Bytes that the peer may send on one stream ahead of what was read: 1 to [`Config::STREAM_WINDOW_MAX`], the
     /// default.
     pub stream_window: u32,
-    /// Bytes that the peer may send on all streams together ahead of what was read. Default 16 MiB.
+    /// Bytes that the peer may send on all streams together ahead of what was read. Default 32 MiB.
     pub connection_window: u32,
     /// Bytes that are kept until the peer has acknowledged them; more waits. Default 8 MiB.
     pub send_window: u32,
@@ -75,7 +75,7 @@ impl Default for Config {
             bi_streams: 512,
             uni_streams: 512,
             stream_window: Self::STREAM_WINDOW_MAX,
-            connection_window: 16 << 20,
+            connection_window: 32 << 20,
             send_window: 8 << 20,
             datagram_buffer: 8 << 20,
             udp_buffer: 2 << 20,
@@ -87,9 +87,9 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The largest [`Config::stream_window`]. In a larger one, less than a third of the packets lost could leave the
-    /// 1024 gaps at which noq closes a connection.
-    pub const STREAM_WINDOW_MAX: u32 = 4 << 20;
+    /// The largest [`Config::stream_window`]. A larger one, in packets of 1200 bytes, would be more than the 2048
+    /// pieces at which noq closes a connection, where the stream is read in any order.
+    pub const STREAM_WINDOW_MAX: u32 = 2 << 20;
 
     /// Whether every value is in its range.
     ///

@@ -2,25 +2,40 @@
 //!
 //! noq 1.4 keeps such a piece apart if it is five sixths of its packet or more, and closes the connection when more
 //! than 2048 wait of one stream, even if none is missing between them. So 2049 short messages that the application did
-//! not read were enough, or a window of more than 2048 packets. (quinn, where this comes from, merges them since its
-//! pull request 2814.) Half a piece is small enough. Long ones right before the reader stay whole, as to cut all costs
-//! a fifth of the throughput. Invariants: no byte of a stream changes, nor its place, and what is malformed stays so;
-//! of a stream 512 pieces at most wait that noq cannot merge, and besides them one for each gap.
+//! not read were enough. (quinn, where this comes from, has merged them since its pull request 2814.) Half a piece is
+//! small enough. Long ones right before the reader stay whole, as to cut all costs a fifth of the throughput; so do
+//! those of a stream that is read in any order, of which noq loses what it merges behind a gap. Invariants: no byte of
+//! a stream changes, nor its place, and what is malformed stays so; of a stream that is read in order at most 357
+//! pieces wait that noq cannot merge, and as many between them.
+//!
+//! noq's 1024 pieces are still few where a stream that waits has hundreds of gaps, or ten thousands of frames of some
+//! bytes beside the data of others.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 use noq::VarInt;
 use noq_proto::coding::{Decodable, Encodable};
 
-use super::readers::Readers;
+use super::readers::{Place, Readers};
 
 /// Cuts the STREAM frame that fills most of a packet, if one does (RFC 9000 §19.8).
 pub(super) fn cut(payload: &mut BytesMut, readers: &Readers) {
     let Some(frame) = Frame::filling(payload) else { return };
-    if frame.data.len() < LONG || !frame.is_near(readers) {
-        frame.cut(payload);
+    let (length, end) = (frame.data.len(), frame.offset.into_inner() + frame.data.len() as u64);
+    let place = readers.find(frame.id.into_inner());
+    let stays = |place: &Arc<Place>| match place.distance(end) {
+        Some(distance) => length >= LONG && distance <= NEAR,
+        None => true,
+    };
+    if place.as_ref().is_some_and(stays) {
+        return;
     }
+    if let Some(place) = place {
+        place.cut(end);
+    }
+    frame.cut(payload);
 }
 
 /// A STREAM frame, and where it is in its packet.
@@ -34,8 +49,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// The one that makes five sixths of a packet or more. None where a frame comes before it that streams seldom share
-    /// a packet with.
+    /// The one that makes five sixths of a packet or more, if the frames before it are of RFC 9000 and RFC 9221.
     fn filling(payload: &[u8]) -> Option<Self> {
         let mut rest = payload;
         let at = |rest: &[u8]| payload.len() - rest.len();
@@ -59,19 +73,25 @@ impl Frame {
                     skip_ack(&mut rest)?;
                     numbers::<3>(&mut rest)?;
                 }
-                PADDING | PING => {}
-                MAX_DATA | MAX_STREAMS_BI | MAX_STREAMS_UNI => drop(number(&mut rest)?),
-                STOP_SENDING | MAX_STREAM_DATA => drop(numbers::<2>(&mut rest)?),
+                PADDING | PING | HANDSHAKE_DONE => {}
+                MAX_DATA | MAX_STREAMS_BI | MAX_STREAMS_UNI | DATA_BLOCKED | STREAMS_BLOCKED_BI
+                | STREAMS_BLOCKED_UNI | RETIRE_CONNECTION_ID => drop(number(&mut rest)?),
+                STOP_SENDING | MAX_STREAM_DATA | STREAM_DATA_BLOCKED => drop(numbers::<2>(&mut rest)?),
                 RESET_STREAM => drop(numbers::<3>(&mut rest)?),
+                CRYPTO => {
+                    number(&mut rest)?;
+                    skip_bytes(&mut rest)?;
+                }
+                NEW_TOKEN | DATAGRAM_WITH_LENGTH => skip_bytes(&mut rest)?,
+                NEW_CONNECTION_ID => {
+                    numbers::<2>(&mut rest)?;
+                    let length = usize::from(*rest.split_off_first()?);
+                    rest.split_off(..length + RESET_TOKEN)?;
+                }
+                PATH_CHALLENGE | PATH_RESPONSE => drop(rest.split_off(..8)?),
                 _ => return None,
             }
         }
-    }
-
-    /// Whether it ends close to what was read of its stream.
-    fn is_near(&self, readers: &Readers) -> bool {
-        let end = self.offset.into_inner() + self.data.len() as u64;
-        readers.position(self.id.into_inner()).is_some_and(|position| end <= position + NEAR)
     }
 
     /// In place: a packet that was decrypted has room where its tag was. Where the peer's header is longer than two of
@@ -121,6 +141,12 @@ fn skip_ack(rest: &mut &[u8]) -> Option<()> {
     Some(())
 }
 
+/// A number, and so many bytes.
+fn skip_bytes(rest: &mut &[u8]) -> Option<()> {
+    let length = usize::try_from(number(rest)?.into_inner()).ok()?;
+    rest.split_off(..length).map(drop)
+}
+
 fn number(rest: &mut &[u8]) -> Option<VarInt> {
     VarInt::decode(rest).ok()
 }
@@ -133,13 +159,15 @@ fn numbers<const N: usize>(rest: &mut &[u8]) -> Option<[VarInt; N]> {
     Some(numbers)
 }
 
-/// Kinds of frames (RFC 9000 §19), and the bits of STREAM's.
+/// Kinds of frames (RFC 9000 §19); STREAM's has bits.
 const PADDING: u8 = 0x00;
 const PING: u8 = 0x01;
 const ACK: u8 = 0x02;
 const ACK_WITH_ECN: u8 = 0x03;
 const RESET_STREAM: u8 = 0x04;
 const STOP_SENDING: u8 = 0x05;
+const CRYPTO: u8 = 0x06;
+const NEW_TOKEN: u8 = 0x07;
 const STREAM: u8 = 0x08;
 const STREAM_LAST: u8 = 0x0f;
 const FIN: u8 = 0x01;
@@ -149,13 +177,28 @@ const MAX_DATA: u8 = 0x10;
 const MAX_STREAM_DATA: u8 = 0x11;
 const MAX_STREAMS_BI: u8 = 0x12;
 const MAX_STREAMS_UNI: u8 = 0x13;
+const DATA_BLOCKED: u8 = 0x14;
+const STREAM_DATA_BLOCKED: u8 = 0x15;
+const STREAMS_BLOCKED_BI: u8 = 0x16;
+const STREAMS_BLOCKED_UNI: u8 = 0x17;
+const NEW_CONNECTION_ID: u8 = 0x18;
+const RETIRE_CONNECTION_ID: u8 = 0x19;
+const PATH_CHALLENGE: u8 = 0x1a;
+const PATH_RESPONSE: u8 = 0x1b;
+const HANDSHAKE_DONE: u8 = 0x1e;
+/// RFC 9221 §4. One without its length takes the rest of the packet.
+const DATAGRAM_WITH_LENGTH: u8 = 0x31;
+
+/// Bytes of a stateless reset token (RFC 9000 §19.15).
+const RESET_TOKEN: usize = 16;
 
 /// Bytes of a header: the kind and three numbers.
 const HEADER_ROOM: usize = 1 + 3 * 8;
 
-/// Bytes of a frame that may stay whole, and how far it may reach beyond what was read: there are 512 at most.
-const LONG: usize = 1 << 10;
-const NEAR: u64 = 512 << 10;
+/// Bytes of a frame that may stay whole, which full packets have, and how far it may reach beyond what was read: there
+/// are 357 at most.
+const LONG: usize = 1100;
+const NEAR: u64 = 384 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -216,9 +259,25 @@ mod tests {
             Just(vec![PADDING, PING]),
             Just(vec![ACK, 9, 1, 2, 1, 0, 0, 0, 3]),
             Just(vec![ACK_WITH_ECN, 0x40, 9, 1, 0, 1, 1, 2, 3, MAX_DATA, 5]),
+            Just(vec![DATAGRAM_WITH_LENGTH, 3, 1, 2, 3, HANDSHAKE_DONE, NEW_TOKEN, 1, 1, CRYPTO, 0, 2, 1, 2]),
+            Just(
+                [&[NEW_CONNECTION_ID, 1, 0, 4][..], &[7; 20], &[PATH_RESPONSE, 1, 2, 3, 4, 5, 6, 7, 8]]
+                    .concat()
+            ),
+            Just(vec![
+                DATA_BLOCKED,
+                5,
+                STREAM_DATA_BLOCKED,
+                4,
+                5,
+                STREAMS_BLOCKED_UNI,
+                6,
+                RETIRE_CONNECTION_ID,
+                0
+            ]),
             Just(vec![STOP_SENDING, 4, 0, RESET_STREAM, 4, 0, 9, MAX_STREAMS_BI, 7, MAX_STREAM_DATA, 8, 9]),
         ];
-        let (id, offset) = (0..1u64 << 40, 0..1u64 << 50);
+        let (id, offset) = (0..1u64 << 62, 0..(1u64 << 62) - 2000);
         (before, STREAM..=STREAM_LAST, id, offset, vec(any::<u8>(), 0..1500), any::<bool>())
             .prop_map(|(before, kind, id, offset, data, wide)| Sent { before, kind, id, offset, data, wide })
     }
@@ -293,6 +352,8 @@ mod tests {
         assert!(is_cut(NEAR - LONG as u64 + 1, LONG) && is_cut(0, LONG - 1));
         reader.read(1);
         assert!(!is_cut(NEAR - LONG as u64 + 1, LONG));
+        reader.leave_order();
+        assert!(!is_cut(0, LONG - 1) && !is_cut(1 << 40, LONG));
         drop(reader);
         assert!(is_cut(0, LONG));
     }

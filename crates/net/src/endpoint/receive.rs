@@ -1,7 +1,8 @@
 //! The receiving side of a stream.
 //!
-//! It reads in batches, as each read takes a lock, and keeps what was not asked for yet. Invariant: what arrived before
-//! an end, of the stream or the connection, is given before the end is told; and what is kept is at most one batch.
+//! It reads in batches, as each read takes a lock, and keeps what was not asked for yet; but piece by piece where noq
+//! may have merged so many that a batch would be long. Invariant: what arrived before an end, of the stream or the
+//! connection, is given before the end is told; and what is kept is at most 512 KiB, or one batch of packets.
 
 use std::future::Future;
 use std::pin::pin;
@@ -114,7 +115,9 @@ impl ReceiveStream {
             && let Stream::Ordered(stream) = std::mem::replace(&mut self.stream, Stream::Stopped)
         {
             self.stream = Stream::Unordered(stream.into_unordered());
-            self.reader = None;
+            if let Some(reader) = &self.reader {
+                reader.leave_order();
+            }
         }
         let Stream::Unordered(stream) = &mut self.stream else {
             return Poll::Ready(Err(Failure::StreamGone));
@@ -185,56 +188,86 @@ impl ReceiveStream {
         max_bytes: usize,
     ) -> Poll<Result<usize, Failure>> {
         let mut taken = self.take_kept(chunks, max_bytes);
-        while taken < max_bytes {
-            let mut batch = [const { Bytes::new() }; BATCH];
-            let count = match self.poll_batch(cx, &mut batch) {
-                Poll::Ready(Ok(count)) => count,
-                // Told next time.
-                _ if taken > 0 => return Poll::Ready(Ok(taken)),
-                other => return other,
+        let mut is_dry = false;
+        while taken < max_bytes && !is_dry {
+            let is_short = self.reader.as_ref().is_some_and(|reader| reader.merged() <= KEPT_MAX);
+            let polled = if is_short {
+                self.poll_batch(cx, chunks, max_bytes - taken)
+            } else {
+                self.poll_chunk(cx, chunks, max_bytes - taken)
             };
-            if count == 0 {
-                break;
-            }
-            let mut read = batch.into_iter().take(count);
-            for chunk in read.by_ref() {
-                let over = (taken + chunk.len()).saturating_sub(max_bytes);
-                taken += chunk.len() - over;
-                if over > 0 {
-                    self.kept.push(chunk.slice(chunk.len() - over..));
-                    chunks.push(chunk.slice(..chunk.len() - over));
-                    break;
-                }
-                chunks.push(chunk);
-            }
-            self.kept.extend(read);
-            self.kept.reverse();
-            if count < BATCH {
-                break;
+            match polled {
+                Poll::Ready(Ok((count, was_last))) => (taken, is_dry) = (taken + count, was_last),
+                // Told next time.
+                _ if taken > 0 => break,
+                Poll::Ready(Err(failure)) => return Poll::Ready(Err(failure)),
+                Poll::Pending => return Poll::Pending,
             }
         }
         Poll::Ready(Ok(taken))
     }
 
-    /// How many pieces were put into `batch`; 0 at the end.
-    fn poll_batch(&mut self, cx: &mut Context<'_>, batch: &mut [Bytes]) -> Poll<Result<usize, Failure>> {
-        if let Some(code) = self.reset {
-            return Poll::Ready(Err(Failure::Reset(code)));
-        }
-        let Stream::Ordered(stream) = &mut self.stream else {
-            return Poll::Ready(Err(Failure::StreamGone));
-        };
-        let polled = pin!(stream.read_many_chunks(batch)).poll(cx);
-        match ready!(polled) {
-            Ok(count) => {
-                self.ended = count.is_none();
-                let count = count.unwrap_or(0);
-                if let Some(reader) = &self.reader {
-                    reader.read(batch[..count].iter().map(|chunk| chunk.len() as u64).sum());
-                }
-                Poll::Ready(Ok(count))
+    /// Puts the next piece, or a part of it, at the end of `chunks`, and gives its length, and whether nothing is
+    /// behind it for now.
+    fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+        chunks: &mut Vec<Bytes>,
+        max_bytes: usize,
+    ) -> Poll<Result<(usize, bool), Failure>> {
+        let polled = pin!(self.ordered()?.read_chunk(max_bytes)).poll(cx);
+        let chunk = ready!(polled).map_err(|error| self.fail(error))?;
+        self.ended = chunk.is_none();
+        let length = chunk.as_ref().map_or(0, Bytes::len);
+        self.has_read(length);
+        chunks.extend(chunk);
+        Poll::Ready(Ok((length, self.ended)))
+    }
+
+    /// The same with a batch of pieces, of which the rest is kept.
+    fn poll_batch(
+        &mut self,
+        cx: &mut Context<'_>,
+        chunks: &mut Vec<Bytes>,
+        max_bytes: usize,
+    ) -> Poll<Result<(usize, bool), Failure>> {
+        let mut batch = [const { Bytes::new() }; BATCH];
+        let polled = pin!(self.ordered()?.read_many_chunks(&mut batch)).poll(cx);
+        let count = ready!(polled).map_err(|error| self.fail(error))?;
+        self.ended = count.is_none();
+        let count = count.unwrap_or(0);
+        self.has_read(batch[..count].iter().map(Bytes::len).sum());
+        let mut taken = 0;
+        let mut read = batch.into_iter().take(count);
+        for chunk in read.by_ref() {
+            let over = (taken + chunk.len()).saturating_sub(max_bytes);
+            taken += chunk.len() - over;
+            if over > 0 {
+                self.kept.push(chunk.slice(chunk.len() - over..));
+                chunks.push(chunk.slice(..chunk.len() - over));
+                break;
             }
-            Err(error) => Poll::Ready(Err(self.fail(error))),
+            chunks.push(chunk);
+        }
+        self.kept.extend(read);
+        self.kept.reverse();
+        Poll::Ready(Ok((taken, count < BATCH)))
+    }
+
+    /// What to read from, while the stream has not ended.
+    fn ordered(&mut self) -> Result<&mut RecvStream, Failure> {
+        if let Some(code) = self.reset {
+            return Err(Failure::Reset(code));
+        }
+        match &mut self.stream {
+            Stream::Ordered(stream) => Ok(stream),
+            _ => Err(Failure::StreamGone),
+        }
+    }
+
+    fn has_read(&self, bytes: usize) {
+        if let Some(reader) = &self.reader {
+            reader.read(bytes as u64);
         }
     }
 
@@ -278,5 +311,8 @@ impl Drop for ReceiveStream {
     }
 }
 
-/// Pieces read under one lock. A piece is what one packet brought, so this is about 40 kB.
+/// Pieces read under one lock. A piece is what one packet brought, so this is about 40 kB, where noq has merged none.
 const BATCH: usize = 32;
+
+/// Bytes that may be kept of pieces that noq has merged.
+const KEPT_MAX: u64 = 512 << 10;

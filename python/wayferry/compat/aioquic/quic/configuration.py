@@ -20,7 +20,7 @@ __all__ = ["SMALLEST_MAX_DATAGRAM_SIZE", "QuicConfiguration"]
 
 SMALLEST_MAX_DATAGRAM_SIZE = 1200
 # What `quic.Config` takes at most.
-STREAM_WINDOW_MAX = 4 << 20
+STREAM_WINDOW_MAX = 2 << 20
 # What aioquic allows its peers, RFC 9000 §4.6.
 STREAMS = 128
 ALGORITHMS = {"reno": "newreno"}
@@ -35,7 +35,7 @@ class QuicConfiguration:
         congestion_control_algorithm: `"reno"`, or a name that `wayferry.quic.Config` knows.
         idle_timeout: seconds of silence until the connection is over, and what a handshake may take.
         is_client: must suit `connect()` or `serve()`.
-        max_data, max_stream_data: bytes that the peer may send ahead; for a stream it is 4 MiB where more is
+        max_data, max_stream_data: bytes that the peer may send ahead; for a stream it is 2 MiB where more is
             asked for. The default means Wayferry's own, as aioquic only begins with it.
         max_datagram_frame_size: None: no datagrams; else they are taken, of any size that a packet holds.
         quic_logger: a `QuicFileLogger`, or a `QuicLogger`, which keeps nothing.
