@@ -100,8 +100,8 @@ pub(crate) enum Ask {
 pub(crate) enum Clipping {
     /// It listens with that.
     Device(WireId),
-    /// What the source offers is the selection; or there is none.
-    Select(Option<WireId>),
+    /// What the source offers is the selection, or there is none, by the event with that serial.
+    Select { source: Option<WireId>, serial: u32 },
     /// A source cannot have what it was made for.
     Refuse(WireId),
     /// A source has ended.

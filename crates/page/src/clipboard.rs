@@ -1,8 +1,9 @@
 //! The clipboard of a page that is a display: whose the selection is, and which bytes go where.
 //!
 //! It is a program's, or the browser's. What a program selects is fetched at once, for the browser; who pastes it gets
-//! it from the program. Invariants: only who has the keyboard selects, and is told what is selected, before it hears of
-//! the next key; a source that has lost the selection was told so; each pipe that a program gave is answered once.
+//! it from the program. Invariants: only who has the keyboard selects, or who had it last and does so by an event of
+//! then; who has it is told what is selected before it hears of the next key; a source that has lost the selection was
+//! told so; each pipe that a program gave is answered once.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -95,6 +96,8 @@ pub(crate) struct Clipboard {
     inside: Option<ConnectionId>,
     /// What that one was told of.
     told: Option<u64>,
+    /// Who had the keyboard before, and its last serial then; not if another one or the browser has selected since.
+    before: Option<(ConnectionId, u32)>,
     transfers: VecDeque<Transfer>,
     /// What is collected, and whether it is a picture.
     collecting: Option<(Pipe, bool)>,
@@ -107,6 +110,8 @@ impl Clipboard {
     /// Another program has the keyboard, or none.
     pub(crate) fn enter(&mut self, programs: &mut Programs, inside: Option<ConnectionId>) {
         if self.inside != inside {
+            let leaving = self.inside.and_then(|last| Some((last, programs.get(&last)?.serial())));
+            self.before = leaving.or(self.before).filter(|(last, _)| Some(*last) != inside);
             (self.inside, self.told) = (inside, None);
         }
         self.tell(programs);
@@ -118,6 +123,7 @@ impl Clipboard {
             self.set(None);
         }
         self.inside = self.inside.filter(|inside| *inside != connection);
+        self.before = self.before.filter(|(before, _)| *before != connection);
     }
 
     /// A program has done something with it.
@@ -130,7 +136,7 @@ impl Clipboard {
                     self.tell_device(programs, connection, device);
                 }
                 Clipping::Device(_) => {}
-                Clipping::Select(source) => self.select(programs, connection, source),
+                Clipping::Select { source, serial } => self.select(programs, connection, source, serial),
                 Clipping::Refuse(source) => cancel(programs, connection, source),
                 Clipping::Gone(source) => {
                     if self.owner == Some(Owner::Program { connection, source }) {
@@ -145,18 +151,32 @@ impl Clipboard {
         }
     }
 
-    fn select(&mut self, programs: &mut Programs, connection: ConnectionId, source: Option<WireId>) {
+    fn select(
+        &mut self,
+        programs: &mut Programs,
+        connection: ConnectionId,
+        source: Option<WireId>,
+        serial: u32,
+    ) {
         let owner = source.map(|source| Owner::Program { connection, source });
         if owner.is_some() && self.owner == owner {
             return;
         }
-        if self.inside != Some(connection) {
+        if self.inside == Some(connection) {
+            self.before = None;
+        } else if !self.was_on_the_way(connection, serial) {
             return source.into_iter().for_each(|source| cancel(programs, connection, source));
         }
         self.replace(programs, owner);
         if let Some(source) = source {
             self.fetch(programs, connection, source);
         }
+    }
+
+    /// Whether a program without the keyboard selects by an event that it got while it had it: the user has gone on to
+    /// another one within a round trip.
+    fn was_on_the_way(&self, connection: ConnectionId, serial: u32) -> bool {
+        self.before.is_some_and(|(before, last)| before == connection && last.wrapping_sub(serial) < 1 << 31)
     }
 
     fn set(&mut self, owner: Option<Owner>) {
@@ -211,6 +231,7 @@ impl Clipboard {
             return;
         }
         self.replace(programs, Some(Owner::Browser(clip)));
+        self.before = None;
         self.tell(programs);
     }
 

@@ -323,6 +323,11 @@ impl Program {
     }
 
     /// The number of the next configure, or event of the seat.
+    /// The last one.
+    pub(crate) fn serial(&self) -> u32 {
+        self.serial
+    }
+
     pub(crate) fn next_serial(&mut self) -> u32 {
         self.serial = self.serial.wrapping_add(1);
         self.serial

@@ -44,11 +44,11 @@ impl Client {
     pub(super) fn ask_data_device(&self, opcode: u16, args: &[WireArg]) -> Option<Ask> {
         let source = |id: WireId| self.sources.contains_key(&id).then_some(id);
         Some(Ask::Clip(match (opcode, args) {
-            (device::SET_SELECTION, &[WireArg::Object(WireId::NULL), WireArg::Uint(_)]) => {
-                Clipping::Select(None)
+            (device::SET_SELECTION, &[WireArg::Object(WireId::NULL), WireArg::Uint(serial)]) => {
+                Clipping::Select { source: None, serial }
             }
-            (device::SET_SELECTION, &[WireArg::Object(id), WireArg::Uint(_)]) => {
-                Clipping::Select(Some(source(id)?))
+            (device::SET_SELECTION, &[WireArg::Object(id), WireArg::Uint(serial)]) => {
+                Clipping::Select { source: Some(source(id)?), serial }
             }
             // Without a source it is a matter of the program alone.
             (device::START_DRAG, [WireArg::Object(WireId::NULL), _, _, _]) => return Some(Ask::Nothing),

@@ -72,6 +72,9 @@ struct Program {
     /// What it believes to be selected.
     selection: Option<WireId>,
     has_keyboard: bool,
+    /// Serials of the last time that the keyboard came, and went.
+    entered: u32,
+    left: u32,
     /// What it was asked to write: the source, the kind, the pipe.
     sends: Vec<(WireId, String, u64)>,
 }
@@ -105,8 +108,8 @@ impl Program {
             (DEVICE, 5, [WireArg::Object(offer)]) => {
                 self.selection = (*offer != WireId::NULL).then_some(*offer);
             }
-            (KEYBOARD, 1, _) => self.has_keyboard = true,
-            (KEYBOARD, 2, _) => self.has_keyboard = false,
+            (KEYBOARD, 1, [WireArg::Uint(serial), ..]) => (self.has_keyboard, self.entered) = (true, *serial),
+            (KEYBOARD, 2, [WireArg::Uint(serial), ..]) => (self.has_keyboard, self.left) = (false, *serial),
             (offer, 0, [WireArg::Str(Some(kind))]) if self.offers.contains_key(&offer) => {
                 let kinds = self.offers.get_mut(&offer).expect("it is there");
                 kinds.push(String::from_utf8(kind.clone()).expect("text"));
@@ -143,8 +146,13 @@ fn source(page: &mut Page, programs: &mut Programs, program: ConnectionId, kinds
 }
 
 fn select(page: &mut Page, program: ConnectionId, source: Option<WireId>) {
+    select_by(page, program, source, 1);
+}
+
+/// By the event with that serial.
+fn select_by(page: &mut Page, program: ConnectionId, source: Option<WireId>, serial: u32) {
     let source = source.unwrap_or(WireId::NULL);
-    ask(page, program, DEVICE, 1, vec![WireArg::Object(source), WireArg::Uint(1)]);
+    ask(page, program, DEVICE, 1, vec![WireArg::Object(source), WireArg::Uint(serial)]);
 }
 
 fn receive(page: &mut Page, program: ConnectionId, offer: WireId, kind: &str, pipe: u64) {
@@ -213,6 +221,36 @@ fn who_pastes_gets_what_the_browser_has_or_another_program() {
     page.close(OTHER);
     programs.listen(&mut page);
     assert_eq!(programs.of(PROGRAM).selection, None, "its owner is gone");
+}
+
+/// Its copy was lost where the user went on before the page had heard of it.
+#[test]
+fn regression_who_copied_before_the_user_went_on_selects() {
+    let (mut page, mut programs) = (display(), Programs::default());
+    focus(&mut page, Some(PROGRAM));
+    programs.listen(&mut page);
+    let copied = source(&mut page, &mut programs, PROGRAM, &["text/plain"]);
+    focus(&mut page, Some(OTHER));
+    programs.listen(&mut page);
+    assert_eq!(programs.of(OTHER).selection, None);
+    let entered = programs.of(PROGRAM).entered;
+    select_by(&mut page, PROGRAM, Some(copied), entered);
+    programs.listen(&mut page);
+    assert_eq!(programs.of(OTHER).selected().expect("an offer"), &["text/plain"]);
+
+    // But not by what it heard later, nor when the other has selected something.
+    let late = source(&mut page, &mut programs, PROGRAM, &["text/html"]);
+    let left = programs.of(PROGRAM).left;
+    select_by(&mut page, PROGRAM, Some(late), left);
+    let others = source(&mut page, &mut programs, OTHER, &["text/html"]);
+    select(&mut page, OTHER, Some(others));
+    let again = source(&mut page, &mut programs, PROGRAM, &["text/plain"]);
+    select_by(&mut page, PROGRAM, Some(again), entered);
+    programs.listen(&mut page);
+    let useless = |program: &Program, id| program.sources[&id].1;
+    let program = programs.of(PROGRAM);
+    assert!(useless(program, copied) && useless(program, late) && useless(program, again));
+    assert!(!useless(programs.of(OTHER), others));
 }
 
 #[test]
@@ -286,8 +324,8 @@ fn what_is_dragged_is_refused() {
 #[derive(Debug, Clone)]
 enum Step {
     Focus(Option<bool>),
-    /// A program makes a source and selects it.
-    Copy(bool, bool),
+    /// A program makes a source and selects it: by the keyboard's coming, or its going.
+    Copy(bool, bool, bool),
     /// It selects one that it has.
     Again(bool, usize),
     Clear(bool),
@@ -303,7 +341,7 @@ fn step() -> impl Strategy<Value = Step> {
     let who = any::<bool>;
     prop_oneof![
         4 => proptest::option::of(who()).prop_map(Step::Focus),
-        4 => (who(), any::<bool>()).prop_map(|(who, is_text)| Step::Copy(who, is_text)),
+        4 => (who(), any::<bool>(), any::<bool>()).prop_map(|(who, is_text, late)| Step::Copy(who, is_text, late)),
         2 => (who(), 0usize..4).prop_map(|(who, which)| Step::Again(who, which)),
         1 => who().prop_map(Step::Clear),
         2 => (who(), 0usize..4).prop_map(|(who, which)| Step::End(who, which)),
@@ -325,6 +363,8 @@ enum Owner {
 struct Model {
     owner: Owner,
     focus: Option<ConnectionId>,
+    /// Who had it before, and may select by an event of then.
+    before: Option<ConnectionId>,
     pipe: u64,
 }
 
@@ -333,8 +373,11 @@ fn who(is_other: bool) -> ConnectionId {
 }
 
 impl Model {
-    fn select(&mut self, program: ConnectionId, source: Option<WireId>) {
+    fn select(&mut self, program: ConnectionId, source: Option<WireId>, late: bool) {
         if self.focus == Some(program) {
+            self.before = None;
+        }
+        if self.focus == Some(program) || (self.before == Some(program) && !late) {
             self.owner = source.map_or(Owner::Free, |source| Owner::Program(program, source));
         }
     }
@@ -342,25 +385,30 @@ impl Model {
     fn take(&mut self, page: &mut Page, programs: &mut Programs, step: &Step) {
         match *step {
             Step::Focus(program) => {
-                self.focus = program.map(who);
+                let next = program.map(who);
+                if next != self.focus {
+                    self.before = self.focus.or(self.before).filter(|before| Some(*before) != next);
+                }
+                self.focus = next;
                 focus(page, self.focus);
             }
-            Step::Copy(of, is_text) => {
+            Step::Copy(of, is_text, late) => {
                 let kinds: &[&str] = if is_text { &["text/html", "text/plain"] } else { &["text/html"] };
                 let made = source(page, programs, who(of), kinds);
-                select(page, who(of), Some(made));
-                self.select(who(of), Some(made));
+                let (entered, left) = (programs.of(who(of)).entered, programs.of(who(of)).left);
+                select_by(page, who(of), Some(made), if late { left } else { entered });
+                self.select(who(of), Some(made), late);
             }
             Step::Again(of, which) => {
                 let usable =
                     programs.of(who(of)).sources.iter().filter(|(_, (_, is_cancelled))| !is_cancelled);
                 let Some(source) = usable.map(|(id, _)| *id).nth(which) else { return };
                 select(page, who(of), Some(source));
-                self.select(who(of), Some(source));
+                self.select(who(of), Some(source), false);
             }
             Step::Clear(of) => {
                 select(page, who(of), None);
-                self.select(who(of), None);
+                self.select(who(of), None, false);
             }
             Step::End(of, which) => {
                 let Some(source) = programs.of(who(of)).sources.keys().nth(which).copied() else { return };
@@ -375,6 +423,9 @@ impl Model {
                 let offered = if which { "one" } else { "another" };
                 page.offer(text(offered), is_new);
                 if is_new || !matches!(self.owner, Owner::Program(..)) {
+                    if self.owner != Owner::Browser(offered) {
+                        self.before = None;
+                    }
                     self.owner = Owner::Browser(offered);
                 }
             }
@@ -391,6 +442,7 @@ impl Model {
                     self.owner = Owner::Free;
                 }
                 self.focus = self.focus.filter(|focus| *focus != who(of));
+                self.before = self.before.filter(|before| *before != who(of));
                 programs.0.remove(&who(of));
                 page.close(who(of));
                 open(page, who(of));
@@ -456,7 +508,7 @@ proptest! {
     #[test]
     fn the_selection_is_whose_the_model_says(steps in proptest::collection::vec(step(), 1..80)) {
         let (mut page, mut programs) = (display(), Programs::default());
-        let mut model = Model { owner: Owner::Free, focus: None, pipe: 0 };
+        let mut model = Model { owner: Owner::Free, focus: None, before: None, pipe: 0 };
         for step in &steps {
             model.take(&mut page, &mut programs, step);
             programs.listen(&mut page);
