@@ -164,8 +164,8 @@ const REFERENCE: f64 = 1.25e6;
 const CLUMP: Duration = Duration::from_micros(600);
 
 /// 20 Mbit/s. On faster lines noise of our own is less, as packets take less time, and so is what is granted for that
-/// of the way. With the same at any rate, a delay that wanders by 4 ms left 56 % of 100 Mbit/s and 36 % of 300, now 97
-/// and 97; granting all of [`NOISE_MAX`] there, two flows had 72 ms of queue in place of 39, as each takes the other's
+/// of the way. With the same at any rate, a delay that wanders by 4 ms left 59 % of 100 Mbit/s and 36 % of 300, now 99
+/// and 97; granting all of [`NOISE_MAX`] there, two flows had 72 ms of queue in place of 35, as each takes the other's
 /// for a way that wanders.
 const FAST: f64 = 2.5e6;
 
