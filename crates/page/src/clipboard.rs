@@ -6,10 +6,11 @@
 //! told so; each pipe that a program gave is answered once.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use bytes::Bytes;
 use wayferry_message::{WireArg, WireId};
-use wayferry_proto::ConnectionId;
+use wayferry_proto::{ConnectionId, Time};
 
 use crate::ask::Clipping;
 use crate::program::Program;
@@ -86,6 +87,16 @@ enum Owner {
     Browser(Clip),
 }
 
+/// A program's last time with the keyboard.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    connection: ConnectionId,
+    /// Its serials then: the last before, and the last.
+    first: u32,
+    last: u32,
+    end: Time,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Clipboard {
@@ -94,10 +105,14 @@ pub(crate) struct Clipboard {
     selection: u64,
     /// Who has the keyboard.
     inside: Option<ConnectionId>,
+    /// That one's last serial before.
+    first: u32,
     /// What that one was told of.
     told: Option<u64>,
-    /// Who had the keyboard before, and its last serial then; not if another one or the browser has selected since.
-    before: Option<(ConnectionId, u32)>,
+    /// Who had the keyboard before, unless another one or the browser has selected since.
+    before: Option<Before>,
+    /// When the user or a program last did something.
+    now: Time,
     transfers: VecDeque<Transfer>,
     /// What is collected, and whether it is a picture.
     collecting: Option<(Pipe, bool)>,
@@ -107,11 +122,20 @@ pub(crate) struct Clipboard {
 type Programs = BTreeMap<ConnectionId, Program>;
 
 impl Clipboard {
+    /// It is so late, or later.
+    pub(crate) fn at(&mut self, now: Time) {
+        self.now = self.now.max(now);
+    }
+
     /// Another program has the keyboard, or none.
     pub(crate) fn enter(&mut self, programs: &mut Programs, inside: Option<ConnectionId>) {
         if self.inside != inside {
-            let leaving = self.inside.and_then(|last| Some((last, programs.get(&last)?.serial())));
-            self.before = leaving.or(self.before).filter(|(last, _)| Some(*last) != inside);
+            let serial = |of: ConnectionId| programs.get(&of).map(Program::serial);
+            let leaving = self.inside.and_then(|connection| {
+                Some(Before { connection, first: self.first, last: serial(connection)?, end: self.now })
+            });
+            self.before = leaving.or(self.before).filter(|before| Some(before.connection) != inside);
+            self.first = inside.and_then(serial).unwrap_or_default();
             (self.inside, self.told) = (inside, None);
         }
         self.tell(programs);
@@ -123,7 +147,7 @@ impl Clipboard {
             self.set(None);
         }
         self.inside = self.inside.filter(|inside| *inside != connection);
-        self.before = self.before.filter(|(before, _)| *before != connection);
+        self.before = self.before.filter(|before| before.connection != connection);
     }
 
     /// A program has done something with it.
@@ -164,7 +188,7 @@ impl Clipboard {
         }
         if self.inside == Some(connection) {
             self.before = None;
-        } else if !self.was_on_the_way(connection, serial) {
+        } else if !self.was_on_the_way(connection, source, serial) {
             return source.into_iter().for_each(|source| cancel(programs, connection, source));
         }
         self.replace(programs, owner);
@@ -173,10 +197,17 @@ impl Clipboard {
         }
     }
 
-    /// Whether a program without the keyboard selects by an event that it got while it had it: the user has gone on to
-    /// another one within a round trip.
-    fn was_on_the_way(&self, connection: ConnectionId, serial: u32) -> bool {
-        self.before.is_some_and(|(before, last)| before == connection && last.wrapping_sub(serial) < 1 << 31)
+    /// Whether a program without the keyboard selects by an event that it got while it had it, a moment ago: the user
+    /// has gone on to another one within a round trip. What is another's it does not clear.
+    fn was_on_the_way(&self, connection: ConnectionId, source: Option<WireId>, serial: u32) -> bool {
+        let is_own =
+            matches!(&self.owner, Some(Owner::Program { connection: owner, .. }) if *owner == connection);
+        let of_then = |Before { first, last, end, .. }: Before| {
+            let is_its = (1..=last.wrapping_sub(first)).contains(&serial.wrapping_sub(first));
+            is_its && self.now.since(end) <= ON_THE_WAY
+        };
+        let before = self.before.filter(|before| before.connection == connection);
+        before.is_some_and(of_then) && (source.is_some() || is_own)
     }
 
     fn set(&mut self, owner: Option<Owner>) {
@@ -304,6 +335,9 @@ fn cancel(programs: &mut Programs, connection: ConnectionId, source: WireId) {
         program.event(source, SOURCE_CANCELLED, Vec::new());
     }
 }
+
+/// A round trip over the worst of links, and what a program takes to answer.
+const ON_THE_WAY: Duration = Duration::from_secs(5);
 
 /// The kinds of text that have the same bytes here, the best known first.
 const TEXT: [&str; 3] = ["text/plain;charset=utf-8", "UTF8_STRING", "text/plain"];

@@ -87,7 +87,10 @@ impl Page {
 
     /// A button of the pointer goes down, or up. Codes are those of `linux/input-event-codes.h`, from `BTN_LEFT` on.
     pub fn button(&mut self, now: Time, code: u32, pressed: bool) {
-        self.act(|seat, programs| seat.button(now, programs, code, pressed));
+        self.act(|seat, programs| {
+            seat.clipboard.at(now);
+            seat.button(now, programs, code, pressed);
+        });
     }
 
     /// A wheel turns, or fingers move on a touchpad.
@@ -99,7 +102,10 @@ impl Page {
     /// by which of the key's levels: where caps lock makes another letter, that is the level of that letter.
     pub fn key(&mut self, now: Time, code: u32, level: Level, character: Option<char>, pressed: bool) {
         let key = Pressed { code, level, character };
-        self.act(|seat, programs| seat.keyboard.key(now, programs, key, pressed));
+        self.act(|seat, programs| {
+            seat.clipboard.at(now);
+            seat.keyboard.key(now, programs, key, pressed);
+        });
     }
 
     /// The modifiers are these: 1 shift, 2 caps lock, 4 control, 8 alt, 16 num lock, 64 super, 128 the third level's.

@@ -122,6 +122,9 @@ impl Page {
 
     /// Handles a message of a program's wayland channel. One that is not shown is ignored.
     pub fn on_message(&mut self, now: Time, connection: ConnectionId, bytes: &[u8]) {
+        if let Some(seat) = &mut self.seat {
+            seat.clipboard.at(now);
+        }
         self.with(connection, |program| program.on_message(now, bytes));
     }
 

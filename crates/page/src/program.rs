@@ -322,12 +322,12 @@ impl Program {
         }
     }
 
-    /// The number of the next configure, or event of the seat.
-    /// The last one.
+    /// The number of the last configure, or event of the seat.
     pub(crate) fn serial(&self) -> u32 {
         self.serial
     }
 
+    /// That of the next.
     pub(crate) fn next_serial(&mut self) -> u32 {
         self.serial = self.serial.wrapping_add(1);
         self.serial

@@ -132,6 +132,9 @@ class ReceiveStream:
         """The data as they come, each piece with its offset, even if some are missing before it. For once
         and for all: afterwards the other reads raise ValueError.
 
+        A task that pauses should have a `stream_window` of at most 2048 of the peer's messages, if these go
+        in packets of their own: of more pieces that wait, the connection ends.
+
         Raises:
             ValueError: a read that was cancelled or failed has kept data; `read()` them first.
         """

@@ -41,6 +41,10 @@ impl Early {
         matches!(*self.lock(), State::Open(_))
     }
 
+    pub(super) fn is_taken(&self) -> bool {
+        matches!(*self.lock(), State::Known(Verdict::Taken))
+    }
+
     pub(super) fn settle(&self, verdict: Verdict) {
         let before = std::mem::replace(&mut *self.lock(), State::Known(verdict));
         if let State::Open(wakers) = before {

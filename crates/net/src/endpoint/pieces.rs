@@ -12,7 +12,6 @@
 //! bytes beside the data of others.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
 use noq::VarInt;
@@ -20,22 +19,28 @@ use noq_proto::coding::{Decodable, Encodable};
 
 use super::readers::{Place, Readers};
 
-/// Cuts the STREAM frame that fills most of a packet, if one does (RFC 9000 §19.8).
+/// Cuts the STREAM frame that fills most of a packet, if one does (RFC 9000 §19.8), and notes what noq may merge.
 pub(super) fn cut(payload: &mut BytesMut, readers: &Readers) {
-    let Some(frame) = Frame::filling(payload) else { return };
-    let (length, end) = (frame.data.len(), frame.offset.into_inner() + frame.data.len() as u64);
-    let place = readers.find(frame.id.into_inner());
-    let stays = |place: &Arc<Place>| match place.distance(end) {
-        Some(distance) => length >= LONG && distance <= NEAR,
-        None => true,
-    };
-    if place.as_ref().is_some_and(stays) {
-        return;
+    let (mut rest, mut filling) = (&payload[..], None);
+    while let Some(frame) = Frame::next(payload, &mut rest) {
+        let fills = frame.data.len() * 6 / 5 >= payload.len();
+        let place = readers.find(frame.id.into_inner());
+        if fills && place.as_ref().is_some_and(|place| frame.stays(place)) {
+            continue;
+        }
+        if let Some(place) = place {
+            place.cut(frame.end());
+        }
+        if fills {
+            filling = Some(frame);
+        }
     }
-    if let Some(place) = place {
-        place.cut(end);
+    if !rest.is_empty() {
+        readers.lose_count();
     }
-    frame.cut(payload);
+    if let Some(frame) = filling {
+        frame.cut(payload);
+    }
 }
 
 /// A STREAM frame, and where it is in its packet.
@@ -49,42 +54,41 @@ struct Frame {
 }
 
 impl Frame {
-    /// The one that makes five sixths of a packet or more, if the frames before it are of RFC 9000 and RFC 9221.
-    fn filling(payload: &[u8]) -> Option<Self> {
-        let mut rest = payload;
+    /// The next in `rest`, which is left with what follows; or with something, if what comes before is no frame of RFC
+    /// 9000 and RFC 9221, or ends the connection.
+    fn next(payload: &[u8], rest: &mut &[u8]) -> Option<Self> {
         let at = |rest: &[u8]| payload.len() - rest.len();
         loop {
             let start = at(rest);
             match *rest.split_off_first()? {
                 kind @ STREAM..=STREAM_LAST => {
-                    let id = number(&mut rest)?;
-                    let offset = if kind & OFFSET == 0 { VarInt::from_u32(0) } else { number(&mut rest)? };
+                    let id = number(rest)?;
+                    let offset = if kind & OFFSET == 0 { VarInt::from_u32(0) } else { number(rest)? };
                     let length = match kind & LENGTH {
                         0 => rest.len(),
-                        _ => usize::try_from(number(&mut rest)?.into_inner()).ok()?,
+                        _ => usize::try_from(number(rest)?.into_inner()).ok()?,
                     };
                     let data = at(rest)..at(rest) + rest.split_off(..length)?.len();
-                    if length * 6 / 5 >= payload.len() {
-                        return Some(Self { start, kind, id, offset, data });
-                    }
+                    return Some(Self { start, kind, id, offset, data });
                 }
-                ACK => skip_ack(&mut rest)?,
+                ACK => skip_ack(rest)?,
                 ACK_WITH_ECN => {
-                    skip_ack(&mut rest)?;
-                    numbers::<3>(&mut rest)?;
+                    skip_ack(rest)?;
+                    numbers::<3>(rest)?;
                 }
                 PADDING | PING | HANDSHAKE_DONE => {}
                 MAX_DATA | MAX_STREAMS_BI | MAX_STREAMS_UNI | DATA_BLOCKED | STREAMS_BLOCKED_BI
-                | STREAMS_BLOCKED_UNI | RETIRE_CONNECTION_ID => drop(number(&mut rest)?),
-                STOP_SENDING | MAX_STREAM_DATA | STREAM_DATA_BLOCKED => drop(numbers::<2>(&mut rest)?),
-                RESET_STREAM => drop(numbers::<3>(&mut rest)?),
+                | STREAMS_BLOCKED_UNI | RETIRE_CONNECTION_ID => drop(number(rest)?),
+                STOP_SENDING | MAX_STREAM_DATA | STREAM_DATA_BLOCKED => drop(numbers::<2>(rest)?),
+                RESET_STREAM => drop(numbers::<3>(rest)?),
                 CRYPTO => {
-                    number(&mut rest)?;
-                    skip_bytes(&mut rest)?;
+                    number(rest)?;
+                    skip_bytes(rest)?;
                 }
-                NEW_TOKEN | DATAGRAM_WITH_LENGTH => skip_bytes(&mut rest)?,
+                DATAGRAM => *rest = &[],
+                NEW_TOKEN | DATAGRAM_WITH_LENGTH => skip_bytes(rest)?,
                 NEW_CONNECTION_ID => {
-                    numbers::<2>(&mut rest)?;
+                    numbers::<2>(rest)?;
                     let length = usize::from(*rest.split_off_first()?);
                     rest.split_off(..length + RESET_TOKEN)?;
                 }
@@ -92,6 +96,15 @@ impl Frame {
                 _ => return None,
             }
         }
+    }
+
+    fn end(&self) -> u64 {
+        self.offset.into_inner() + self.data.len() as u64
+    }
+
+    /// Whether it is not cut although it fills its packet.
+    fn stays(&self, place: &Place) -> bool {
+        place.distance(self.end()).is_none_or(|distance| self.data.len() >= LONG && distance <= NEAR)
     }
 
     /// In place: a packet that was decrypted has room where its tag was. Where the peer's header is longer than two of
@@ -187,6 +200,7 @@ const PATH_CHALLENGE: u8 = 0x1a;
 const PATH_RESPONSE: u8 = 0x1b;
 const HANDSHAKE_DONE: u8 = 0x1e;
 /// RFC 9221 §4. One without its length takes the rest of the packet.
+const DATAGRAM: u8 = 0x30;
 const DATAGRAM_WITH_LENGTH: u8 = 0x31;
 
 /// Bytes of a stateless reset token (RFC 9000 §19.15).
@@ -207,6 +221,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
+    use super::super::Config;
     use super::*;
 
     /// What a peer may send of a stream.
@@ -356,5 +371,23 @@ mod tests {
         assert!(!is_cut(0, LONG - 1) && !is_cut(1 << 40, LONG));
         drop(reader);
         assert!(is_cut(0, LONG));
+    }
+
+    #[test]
+    fn what_may_be_merged_is_noted() {
+        let readers = Arc::new(Readers::default());
+        let reader = readers.add(4, 0);
+        reader.read(Config::STREAM_WINDOW_MAX.into());
+        let hear = |frames: &[&[u8]]| cut(&mut BytesMut::from(&frames.concat()[..]), &readers);
+        // Two that share a packet, of which neither fills it.
+        let (at, size) = (Config::STREAM_WINDOW_MAX | 0x8000_0000, [7; 40]);
+        let frame =
+            |stream| [&[STREAM | OFFSET | LENGTH, stream][..], &at.to_be_bytes(), &[40], &size].concat();
+        assert_eq!(reader.merged(), 0);
+        hear(&[&frame(8), &frame(4)]);
+        assert_eq!(reader.merged(), 40);
+        // What it does not know may hide one.
+        hear(&[&[0x40, 0xaf, 1, 2, 3]]);
+        assert_eq!(reader.merged(), u64::MAX);
     }
 }

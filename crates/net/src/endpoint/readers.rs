@@ -3,21 +3,25 @@
 //! Readers say the one, and who decrypts packets the other. Invariant: a position is never more than what was read.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Config;
 
-/// The streams that have a reader.
+/// The streams of a connection that have a reader.
 #[derive(Debug, Default)]
-pub(super) struct Readers(Mutex<HashMap<u64, Arc<Place>>>);
+pub(super) struct Readers {
+    places: Mutex<HashMap<u64, Arc<Place>>>,
+    /// Not all frames of streams were seen.
+    blind: AtomicBool,
+}
 
 /// Where a reader is in its stream.
 #[derive(Debug)]
 pub(super) struct Place {
     /// So many bytes were read in order; or [`ANYWHERE`].
     read: AtomicU64,
-    /// What comes before that may have been cut.
+    /// What comes before that may have been cut, or is short enough for noq to merge it.
     cut: AtomicU64,
 }
 
@@ -43,8 +47,13 @@ impl Readers {
         self.lock().get(&id).cloned()
     }
 
+    /// A frame of any stream may have been cut, or merged.
+    pub(super) fn lose_count(&self) {
+        self.blind.store(true, Ordering::Relaxed);
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Place>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -55,7 +64,7 @@ impl Place {
         (read != ANYWHERE).then(|| end.saturating_sub(read))
     }
 
-    /// A frame that ends there is cut.
+    /// A frame that ends there is cut, or short.
     pub(super) fn cut(&self, end: u64) {
         self.cut.fetch_max(end, Ordering::Relaxed);
     }
@@ -74,6 +83,9 @@ impl Reader {
 
     /// How many bytes, from what it reads next on, may be in pieces that noq has merged.
     pub(super) fn merged(&self) -> u64 {
+        if self.readers.blind.load(Ordering::Relaxed) {
+            return u64::MAX;
+        }
         self.place.cut.load(Ordering::Relaxed).saturating_sub(self.place.read.load(Ordering::Relaxed))
     }
 }

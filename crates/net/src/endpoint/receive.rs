@@ -61,9 +61,9 @@ impl Stream {
 impl ReceiveStream {
     pub(super) fn new(stream: RecvStream, link: Arc<Link>, skipped: u64, doubtful: bool) -> Self {
         let id = VarInt::from(stream.id()).into_inner();
-        Self {
+        let mut made = Self {
             id,
-            reader: link.reader(id, skipped),
+            reader: None,
             early: stream.is_0rtt() && !doubtful,
             doubtful,
             stream: Stream::Ordered(stream),
@@ -73,7 +73,9 @@ impl ReceiveStream {
             kept: Vec::new(),
             reset: None,
             ended: false,
-        }
+        };
+        made.find_reader();
+        made
     }
 
     /// Puts what has arrived, at most `max_bytes` (not 0), at the end of `chunks`, and gives the count of bytes: 0 at
@@ -115,9 +117,10 @@ impl ReceiveStream {
             && let Stream::Ordered(stream) = std::mem::replace(&mut self.stream, Stream::Stopped)
         {
             self.stream = Stream::Unordered(stream.into_unordered());
-            if let Some(reader) = &self.reader {
-                reader.leave_order();
-            }
+        }
+        self.find_reader();
+        if let Some(reader) = &self.reader {
+            reader.leave_order();
         }
         let Stream::Unordered(stream) = &mut self.stream else {
             return Poll::Ready(Err(Failure::StreamGone));
@@ -187,6 +190,7 @@ impl ReceiveStream {
         chunks: &mut Vec<Bytes>,
         max_bytes: usize,
     ) -> Poll<Result<usize, Failure>> {
+        self.find_reader();
         let mut taken = self.take_kept(chunks, max_bytes);
         let mut is_dry = false;
         while taken < max_bytes && !is_dry {
@@ -252,6 +256,15 @@ impl ReceiveStream {
         self.kept.extend(read);
         self.kept.reverse();
         Poll::Ready(Ok((taken, count < BATCH)))
+    }
+
+    /// Says how far it was read, as soon as the handshake tells where. A stream that may have gone with early data in
+    /// vain does not before that is known, as another one has its number then.
+    fn find_reader(&mut self) {
+        if self.reader.is_none() && (!self.doubtful || self.link.early.is_taken()) {
+            let kept: usize = self.kept.iter().map(Bytes::len).sum();
+            self.reader = self.link.reader(self.id, self.skipped + self.given + kept as u64);
+        }
     }
 
     /// What to read from, while the stream has not ended.

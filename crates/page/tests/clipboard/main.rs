@@ -4,11 +4,12 @@
 mod view;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use proptest::prelude::*;
 use wayferry_message::{Request, ToApp, ToDisplay, UnitContent, WireArg, WireId};
-use wayferry_page::{Clip, MAX_COPIED_PICTURE, MAX_COPIED_TEXT, Page, Role, Transfer};
+use wayferry_page::{Clip, Level, MAX_COPIED_PICTURE, MAX_COPIED_TEXT, Page, Role, Transfer};
 use wayferry_pixels::Format;
 use wayferry_proto::{ConnectionId, Time, UpdateSeq};
 
@@ -238,19 +239,40 @@ fn regression_who_copied_before_the_user_went_on_selects() {
     programs.listen(&mut page);
     assert_eq!(programs.of(OTHER).selected().expect("an offer"), &["text/plain"]);
 
-    // But not by what it heard later, nor when the other has selected something.
-    let late = source(&mut page, &mut programs, PROGRAM, &["text/html"]);
+    // But not by what it heard later or never, nor after a while.
+    let by = |page: &mut Page, programs: &mut Programs, serial| {
+        let made = source(page, programs, PROGRAM, &["text/html"]);
+        select_by(page, PROGRAM, Some(made), serial);
+        programs.listen(page);
+        !programs.of(PROGRAM).sources[&made].1
+    };
     let left = programs.of(PROGRAM).left;
-    select_by(&mut page, PROGRAM, Some(late), left);
+    assert!(!by(&mut page, &mut programs, left) && !by(&mut page, &mut programs, 0));
+    assert!(by(&mut page, &mut programs, entered));
+    page.key(Time::ZERO + Duration::from_millis(5001), 30, Level::Plain, None, true);
+    assert!(!by(&mut page, &mut programs, entered));
+}
+
+/// Nor when another has selected, and what is another's it does not clear.
+#[test]
+fn who_went_before_takes_no_selection_that_came_later() {
+    let (mut page, mut programs) = (display(), Programs::default());
+    focus(&mut page, Some(OTHER));
     let others = source(&mut page, &mut programs, OTHER, &["text/html"]);
     select(&mut page, OTHER, Some(others));
-    let again = source(&mut page, &mut programs, PROGRAM, &["text/plain"]);
-    select_by(&mut page, PROGRAM, Some(again), entered);
+    focus(&mut page, Some(PROGRAM));
     programs.listen(&mut page);
-    let useless = |program: &Program, id| program.sources[&id].1;
-    let program = programs.of(PROGRAM);
-    assert!(useless(program, copied) && useless(program, late) && useless(program, again));
-    assert!(!useless(programs.of(OTHER), others));
+    let entered = programs.of(PROGRAM).entered;
+    focus(&mut page, Some(OTHER));
+    select_by(&mut page, PROGRAM, None, entered);
+    programs.listen(&mut page);
+    assert!(!programs.of(OTHER).sources[&others].1);
+
+    select(&mut page, OTHER, None);
+    let late = source(&mut page, &mut programs, PROGRAM, &["text/plain"]);
+    select_by(&mut page, PROGRAM, Some(late), entered);
+    programs.listen(&mut page);
+    assert!(programs.of(PROGRAM).sources[&late].1);
 }
 
 #[test]
@@ -404,11 +426,11 @@ impl Model {
                     programs.of(who(of)).sources.iter().filter(|(_, (_, is_cancelled))| !is_cancelled);
                 let Some(source) = usable.map(|(id, _)| *id).nth(which) else { return };
                 select(page, who(of), Some(source));
-                self.select(who(of), Some(source), false);
+                self.select(who(of), Some(source), true);
             }
             Step::Clear(of) => {
                 select(page, who(of), None);
-                self.select(who(of), None, false);
+                self.select(who(of), None, true);
             }
             Step::End(of, which) => {
                 let Some(source) = programs.of(who(of)).sources.keys().nth(which).copied() else { return };
