@@ -8,8 +8,8 @@
 //! a stream changes, nor its place, and what is malformed stays so; of a stream that is read in order at most 357
 //! pieces wait that noq cannot merge, and as many between them.
 //!
-//! noq's 1024 pieces are still few where a stream that waits has hundreds of gaps, or ten thousands of frames of some
-//! bytes beside the data of others.
+//! noq's 1024 pieces are still few where a stream that waits has hundreds of gaps, or tens of thousands of frames of
+//! some bytes beside the data of others.
 
 use std::ops::Range;
 
@@ -77,9 +77,9 @@ impl Frame {
                     numbers::<3>(rest)?;
                 }
                 PADDING | PING | HANDSHAKE_DONE => {}
-                MAX_DATA | MAX_STREAMS_BI | MAX_STREAMS_UNI | DATA_BLOCKED | STREAMS_BLOCKED_BI
+                ALLOW_DATA | ALLOW_STREAMS_BI | ALLOW_STREAMS_UNI | DATA_BLOCKED | STREAMS_BLOCKED_BI
                 | STREAMS_BLOCKED_UNI | RETIRE_CONNECTION_ID => drop(number(rest)?),
-                STOP_SENDING | MAX_STREAM_DATA | STREAM_DATA_BLOCKED => drop(numbers::<2>(rest)?),
+                STOP_SENDING | ALLOW_STREAM_DATA | STREAM_DATA_BLOCKED => drop(numbers::<2>(rest)?),
                 RESET_STREAM => drop(numbers::<3>(rest)?),
                 CRYPTO => {
                     number(rest)?;
@@ -186,10 +186,11 @@ const STREAM_LAST: u8 = 0x0f;
 const FIN: u8 = 0x01;
 const LENGTH: u8 = 0x02;
 const OFFSET: u8 = 0x04;
-const MAX_DATA: u8 = 0x10;
-const MAX_STREAM_DATA: u8 = 0x11;
-const MAX_STREAMS_BI: u8 = 0x12;
-const MAX_STREAMS_UNI: u8 = 0x13;
+/// MAX_DATA and its like.
+const ALLOW_DATA: u8 = 0x10;
+const ALLOW_STREAM_DATA: u8 = 0x11;
+const ALLOW_STREAMS_BI: u8 = 0x12;
+const ALLOW_STREAMS_UNI: u8 = 0x13;
 const DATA_BLOCKED: u8 = 0x14;
 const STREAM_DATA_BLOCKED: u8 = 0x15;
 const STREAMS_BLOCKED_BI: u8 = 0x16;
@@ -273,24 +274,17 @@ mod tests {
             Just(vec![]),
             Just(vec![PADDING, PING]),
             Just(vec![ACK, 9, 1, 2, 1, 0, 0, 0, 3]),
-            Just(vec![ACK_WITH_ECN, 0x40, 9, 1, 0, 1, 1, 2, 3, MAX_DATA, 5]),
-            Just(vec![DATAGRAM_WITH_LENGTH, 3, 1, 2, 3, HANDSHAKE_DONE, NEW_TOKEN, 1, 1, CRYPTO, 0, 2, 1, 2]),
+            Just(vec![ACK_WITH_ECN, 0x40, 9, 1, 0, 1, 1, 2, 3, ALLOW_DATA, 5]),
+            Just(vec![DATAGRAM_WITH_LENGTH, 3, 1, 2, 3, HANDSHAKE_DONE]),
+            Just(vec![NEW_TOKEN, 1, 1, CRYPTO, 0, 2, 1, 2]),
             Just(
                 [&[NEW_CONNECTION_ID, 1, 0, 4][..], &[7; 20], &[PATH_RESPONSE, 1, 2, 3, 4, 5, 6, 7, 8]]
                     .concat()
             ),
-            Just(vec![
-                DATA_BLOCKED,
-                5,
-                STREAM_DATA_BLOCKED,
-                4,
-                5,
-                STREAMS_BLOCKED_UNI,
-                6,
-                RETIRE_CONNECTION_ID,
-                0
-            ]),
-            Just(vec![STOP_SENDING, 4, 0, RESET_STREAM, 4, 0, 9, MAX_STREAMS_BI, 7, MAX_STREAM_DATA, 8, 9]),
+            Just(vec![DATA_BLOCKED, 5, STREAM_DATA_BLOCKED, 4, 5]),
+            Just(vec![STREAMS_BLOCKED_UNI, 6, RETIRE_CONNECTION_ID, 0]),
+            Just(vec![STOP_SENDING, 4, 0, RESET_STREAM, 4, 0, 9]),
+            Just(vec![ALLOW_STREAMS_BI, 7, ALLOW_STREAM_DATA, 8, 9]),
         ];
         let (id, offset) = (0..1u64 << 62, 0..(1u64 << 62) - 2000);
         (before, STREAM..=STREAM_LAST, id, offset, vec(any::<u8>(), 0..1500), any::<bool>())
