@@ -347,7 +347,7 @@ async def test_a_slow_reader_holds_the_writer_back() -> None:
 @pytest.mark.parametrize("size", [40, 300, 800])
 @pytest.mark.parametrize("accepted", [True, False])
 @asynchronous
-async def test_regression_messages_that_nobody_reads_end_no_connection(accepted: bool, size: int) -> None:
+async def test_regression_messages_that_wait_end_no_connection(accepted: bool, size: int) -> None:
     """noq closes a connection with 2049 pieces of a stream that fill their packets and cannot be merged."""
     async with pair() as (client, server):
         sending = await client.open_uni()
@@ -366,7 +366,7 @@ async def test_regression_messages_that_nobody_reads_end_no_connection(accepted:
 
 @pytest.mark.parametrize("kind", ["", "datagrams", "unordered"])
 @asynchronous
-async def test_regression_a_full_window_that_nobody_reads_ends_no_connection(kind: str) -> None:
+async def test_regression_a_full_window_that_waits_ends_no_connection(kind: str) -> None:
     window = quic.Config().stream_window
     data = noise(2 * window)
     async with pair() as (client, server), asyncio.TaskGroup() as group:

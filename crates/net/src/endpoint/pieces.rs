@@ -355,7 +355,7 @@ mod tests {
             cut(&mut packet, &readers);
             packet != sent.packet()
         };
-        assert!(is_cut(0, LONG), "nobody reads it");
+        assert!(is_cut(0, LONG), "it has no reader");
         let reader = readers.add(4, 0);
         assert!(!is_cut(0, LONG) && !is_cut(NEAR - LONG as u64, LONG));
         assert!(is_cut(NEAR - LONG as u64 + 1, LONG) && is_cut(0, LONG - 1));

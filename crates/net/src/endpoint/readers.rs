@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Config;
 
-/// The streams of a connection that have a reader.
+/// The streams of a connection that have a reader, as many as the application holds.
 #[derive(Debug, Default)]
 pub(super) struct Readers {
     places: Mutex<HashMap<u64, Arc<Place>>>,

@@ -261,7 +261,8 @@ impl ReceiveStream {
     /// Says how far it was read, as soon as the handshake tells where. A stream that may have gone with early data in
     /// vain does not before that is known, as another one has its number then.
     fn find_reader(&mut self) {
-        if self.reader.is_none() && (!self.doubtful || self.link.early.is_taken()) {
+        let is_here = !matches!(self.stream, Stream::Stopped);
+        if is_here && self.reader.is_none() && (!self.doubtful || self.link.early.is_taken()) {
             let kept: usize = self.kept.iter().map(Bytes::len).sum();
             self.reader = self.link.reader(self.id, self.skipped + self.given + kept as u64);
         }
