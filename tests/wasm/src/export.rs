@@ -5,13 +5,13 @@
 
 use std::panic::{self, PanicHookInfo};
 
-use crate::{fec, page, pixels, proto};
+use crate::{audio, fec, page, pixels, proto};
 
 /// Runs the check with this number; 0 once there is none.
 #[unsafe(no_mangle)]
 extern "C" fn check(number: usize) -> u32 {
     panic::set_hook(Box::new(|info: &PanicHookInfo<'_>| say(&info.to_string())));
-    let all = [fec::CHECKS, proto::CHECKS, pixels::CHECKS, page::CHECKS];
+    let all = [fec::CHECKS, proto::CHECKS, pixels::CHECKS, page::CHECKS, audio::CHECKS];
     let Some((name, run)) = all.into_iter().flatten().nth(number) else { return 0 };
     say(name);
     run();
