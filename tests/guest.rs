@@ -17,6 +17,7 @@ use crate::sockets::badge;
 fn a_guest_far_away_types_hears_is_listed_and_is_sent_away() {
     let site = Site::start(true);
     let mut guest = site.guest_who_works("WebTransport");
+    badge(&mut guest, "% lost");
     let list = site.order(&["list"]);
     assert!(list.contains("attached by link 1 (wayferry "), "{list}");
     site.order(&["share", "--revoke", "1"]);
@@ -29,6 +30,8 @@ fn a_guest_far_away_types_hears_is_listed_and_is_sent_away() {
 fn a_guest_whose_network_passes_no_udp_types_and_hears_all_the_same() {
     let site = Site::start(false);
     let mut guest = site.guest_who_works("WebSocket");
+    let bar = guest.evaluate("document.getElementById('badge').textContent");
+    assert!(bar.as_str().is_some_and(|bar| !bar.contains("lost")), "what TCP loses is not known: {bar}");
     site.order(&["share", "--revoke", "1"]);
     state(&mut guest, "revoked");
 }

@@ -48,11 +48,12 @@ export class Board {
     }
   }
 
-  /** What the session is on, and how many milliseconds a round trip takes. */
-  setLink(carrier: CarrierName, milliseconds: number | undefined): void {
+  /** What the session is on, how many milliseconds a round trip takes, and what of its packets is lost, in percent. */
+  setLink(carrier: CarrierName, milliseconds: number | undefined, lost: number | undefined): void {
     if (this.#state === "shown") {
       const trip = milliseconds === undefined ? "" : ` · ${Math.round(milliseconds)} ms`;
-      put(this.#link, ` · ${carrier}${trip}`);
+      const share = lost === undefined ? "" : ` · ${Number(lost.toPrecision(lost < 1 ? 1 : 2))} % lost`;
+      put(this.#link, ` · ${carrier}${trip}${share}`);
     }
   }
 

@@ -49,6 +49,7 @@ const NOTICES: Partial<Record<State, readonly [string, string, ...string[]]>> = 
     "Nothing was heard from the addresses in this link. It may be one of these:",
     "A firewall keeps UDP away, here or there, and who serves the page has no other way to the session.",
     "The session has ended, or its computer is off or in another network.",
+    "Another session answers there: its certificate is not the one in the link, so the browser refuses it.",
     "The link was over long ago. Ask for another one.",
   ],
   refused: [
@@ -60,7 +61,10 @@ const NOTICES: Partial<Record<State, readonly [string, string, ...string[]]>> = 
     "The page and the session do not fit",
     "They are of different versions of Wayferry. Open the link with the version that the session has.",
   ],
-  done: ["The session is over", "It has ended, or its owner has sent you away."],
+  done: [
+    "The session is over",
+    "It has ended, or its owner has sent you away. To see what runs there next, ask for another link.",
+  ],
   taken: [
     "Another display has the session now",
     "Its programs go on there, and nothing is lost. To have them here again, ask for another link and open it.",
@@ -71,7 +75,7 @@ const NOTICES: Partial<Record<State, readonly [string, string, ...string[]]>> = 
   ],
   revoked: [
     "Your link was taken back",
-    "The person who shares the session does not let you see it any more. Its programs go on.",
+    "The person who shares the session does not let you see it any more. Its programs go on. If that was a mistake, ask for another link.",
   ],
   lost: [
     "The connection was lost",

@@ -165,7 +165,7 @@ class Page {
         this.#settle();
         break;
       case "figures":
-        this.#board.setLink(news.carrier, news.rtt);
+        this.#board.setLink(news.carrier, news.rtt, news.lost);
         this.#sound.measure();
         break;
       case "cursor":

@@ -113,7 +113,12 @@ export type News =
   | { readonly kind: "missed" }
   /** The last motion of the pointer was taken. */
   | { readonly kind: "taken" }
-  | { readonly kind: "figures"; readonly carrier: CarrierName; readonly rtt: number | undefined };
+  | {
+      readonly kind: "figures";
+      readonly carrier: CarrierName;
+      readonly rtt: number | undefined;
+      readonly lost: number | undefined;
+    };
 
 /** What a session is on, as a user may know it. */
 export type CarrierName = "WebTransport" | "WebSocket";

@@ -28,6 +28,7 @@ interface Exports {
   socket_data(now: number): void;
   socket_poll(now: number, buffered: number): number;
   round_trip(): number;
+  loss(): number;
   on_timeout(now: number): void;
   next_timeout(): number;
   leave(now: number): void;
@@ -248,6 +249,12 @@ export class Viewer {
   roundTrip(): number | undefined {
     const trip = this.#exports.round_trip();
     return trip < 0 ? undefined : trip;
+  }
+
+  /** What of the packets on their way here is lost, in percent, once enough have come. */
+  loss(): number | undefined {
+    const loss = this.#exports.loss();
+    return loss < 0 ? undefined : loss;
   }
 
   onTimeout(): void {

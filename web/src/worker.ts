@@ -307,7 +307,12 @@ class Running {
     const carrier = way.kind === "streams" ? "WebTransport" : "WebSocket";
     const measured = way.kind === "streams" ? await roundTrip(way.transport) : undefined;
     if (link === this.#link) {
-      scope.postMessage({ kind: "figures", carrier, rtt: measured ?? this.#viewer.roundTrip() });
+      scope.postMessage({
+        kind: "figures",
+        carrier,
+        rtt: measured ?? this.#viewer.roundTrip(),
+        lost: this.#viewer.loss(),
+      });
       clearTimeout(this.#measuring);
       this.#measuring = setTimeout(() => this.#measure(), MEASURE_EVERY);
     }

@@ -68,14 +68,26 @@ test("regression: a screen reader read each round-trip time aloud", async () => 
   expect(html).toContain(`<span id="badge">${live}<span id="link"></span></span>`);
   const { element, worker } = await display();
   for (const rtt of [12, 12.4, 13]) {
-    worker.hear({ kind: "figures", carrier: "WebSocket", rtt });
+    worker.hear({ kind: "figures", carrier: "WebSocket", rtt, lost: undefined });
   }
   worker.hear({ kind: "state", state: "shown" });
-  worker.hear({ kind: "figures", carrier: "WebTransport", rtt: undefined });
+  worker.hear({ kind: "figures", carrier: "WebTransport", rtt: undefined, lost: undefined });
   worker.hear({ kind: "state", state: "away" });
   expect(element("state").said).toEqual(["", "connecting …", "connected", "no connection"]);
   const told = [" · WebSocket · 12 ms", " · WebSocket · 13 ms", "", " · WebTransport", ""];
   expect(element("link").said).toEqual(["", ...told]);
+});
+
+test("what the link loses is told, as far as it can be known", async () => {
+  const { element, worker } = await display();
+  worker.hear({ kind: "state", state: "shown" });
+  for (const lost of [undefined, 0, 0.0341, 1.25, 12.7]) {
+    worker.hear({ kind: "figures", carrier: "WebTransport", rtt: 20, lost });
+  }
+  const told = ["", " · 0 % lost", " · 0.03 % lost", " · 1.3 % lost", " · 13 % lost"];
+  expect(element("link").said.filter((said) => said !== "")).toEqual(
+    told.map((share) => ` · WebTransport · 20 ms${share}`),
+  );
 });
 
 test("regression: the page kept the first title of its window", async () => {

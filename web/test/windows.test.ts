@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { Area, type Size } from "../src/area.js";
 import { noticeOf } from "../src/notices.js";
 import { Stack } from "../src/stack.js";
+import type { State } from "../src/talk.js";
 import { readLink } from "../src/ticket.js";
 import { FakeTimers } from "./fakes.js";
 
@@ -74,18 +75,36 @@ test("a link may ask for control", () => {
   expect(readLink("wf1:x")).toEqual({ control: false, ticket: "wf1:x" });
 });
 
+/** Whether the page has nothing to show in a state. */
+const ENDS: Record<State, boolean> = {
+  connecting: false,
+  shown: false,
+  away: false,
+  insecure: true,
+  "no link": true,
+  unserved: true,
+  "no transport": true,
+  unreachable: true,
+  refused: true,
+  full: true,
+  incompatible: true,
+  done: true,
+  taken: true,
+  revoked: true,
+  forgotten: true,
+  lost: true,
+  broken: true,
+};
+
 test("all that ends is told, with what can be done", () => {
-  for (const state of [
-    "insecure",
-    "unserved",
-    "no transport",
-    "unreachable",
-    "taken",
-    "revoked",
-    "lost",
-    "broken",
-  ] as const) {
-    expect(noticeOf(state)?.text).toMatch(/\w/);
+  for (const [state, ends] of Object.entries(ENDS)) {
+    const notice = noticeOf(state as State);
+    expect(notice !== undefined, state).toBe(ends);
+    if (notice !== undefined) {
+      expect([notice.text, ...notice.ways].join(" "), state).toMatch(
+        /ask for another|Ask |Copy |Open |Serve /,
+      );
+    }
   }
   expect(noticeOf("refused")?.text).toMatch(/used.*time is over.*taken back/);
   const retried = (["unserved", "no transport", "unreachable"] as const).map(

@@ -19,6 +19,7 @@ function fakeExports(): object {
     memory: { buffer: new ArrayBuffer(1 << 16) },
     next_timeout: () => -1,
     round_trip: () => -1,
+    loss: () => -1,
     poll_notice: () => notices.shift() ?? 0,
   };
   const noting = (name: string) => {

@@ -117,9 +117,13 @@ impl Settings {
         config.clock_origin = clock.origin();
         config.silence = self.silence.unwrap_or(config.silence);
         let video = if HAS_VIDEO { Capabilities::VIDEO } else { Capabilities::NONE };
-        // A page reads streams in order; a display does not.
-        let rows = if side == Side::App { Capabilities::DATAGRAM_REPAIR } else { Capabilities::NONE };
-        config.capabilities = video.with(Capabilities::COVER).with(rows);
+        // For pages: they read streams in order, and show what the link loses.
+        let for_pages = if side == Side::App {
+            Capabilities::DATAGRAM_REPAIR.with(Capabilities::LOSS)
+        } else {
+            Capabilities::NONE
+        };
+        config.capabilities = video.with(Capabilities::COVER).with(for_pages);
         config.compression = match self.compress {
             Compress::None => vec![Compression::None],
             Compress::Lz4 => vec![Compression::Lz4, Compression::None],

@@ -203,6 +203,12 @@ extern "C" fn round_trip() -> f64 {
     trip.map_or(-1.0, |trip| trip.as_secs_f64() * 1000.0)
 }
 
+/// What the link loses, in percent; less than 0 while that is not known.
+#[unsafe(no_mangle)]
+extern "C" fn loss() -> f64 {
+    viewing(|viewer, _, _| viewer.loss()).map_or(-1.0, |share| share * 100.0)
+}
+
 /// Does what is due.
 #[unsafe(no_mangle)]
 extern "C" fn on_timeout(now: f64) {

@@ -41,6 +41,9 @@ const LIMITS: Limits = Limits {
 /// Bytes of one stream that a packet is taken to hold: what every path carries.
 const PAYLOAD: u16 = 1172;
 
+/// Packets of which a share of those lost is told: of fewer it would jump.
+const LEAST_PACKETS: u64 = 50;
+
 /// Stop codes: there are as many programs as may be; the program is not shown any more; no such channel.
 const STOP_TOO_MANY: u32 = 6;
 const STOP_ENDED: u32 = 5;
@@ -160,6 +163,7 @@ impl Viewer {
             capabilities: view
                 .with(videos)
                 .with(Capabilities::DATAGRAM_REPAIR)
+                .with(Capabilities::LOSS)
                 .with(Capabilities::SOUND)
                 .with(Capabilities::SHARED_SOUND),
             limits: LIMITS,
@@ -262,6 +266,12 @@ impl Viewer {
     /// How long a ping takes, once one has come back.
     pub fn round_trip(&self) -> Option<Duration> {
         self.session.clock().rtt()
+    }
+
+    /// The share of packets on their way here that the link has lost of late, 0 to 1, once enough are known.
+    pub fn loss(&self) -> Option<f64> {
+        let loss = self.session.peer_loss().filter(|loss| loss.packets >= LEAST_PACKETS)?;
+        Some(loss.lost as f64 / loss.packets as f64)
     }
 
     /// Everything that is to be seen has been drawn, in the frame that the browser began at `began`.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 pub use self::hello::{Capabilities, Compression, Digest, Hello, MAX_SOFTWARE, Secret, SessionId, Versions};
 use crate::file::{FileFate, FileOffer};
 use crate::wire::{Reader, Writer};
-use crate::{ConnectionId, Error, HostTime, Note, NoteEnd, Receipt, TrayAct, TrayItem, TrayMenu};
+use crate::{ConnectionId, Error, HostTime, Loss, Note, NoteEnd, Receipt, TrayAct, TrayItem, TrayMenu};
 
 /// Longest frame of the main channel in bytes: a snapshot of [`MAX_SNAPSHOT`] with its fields around it.
 pub const MAX_CONTROL: usize = MAX_SNAPSHOT + 64;
@@ -78,6 +78,9 @@ pub enum Control {
         /// The answerer's clock.
         received: HostTime,
     },
+    /// Goes with a [`Control::Pong`]: what the link has lost of late of what the sender sent. Needs
+    /// [`Capabilities::LOSS`]. The session's own.
+    Loss(Loss),
     /// What the display side tells of its compositor; opaque here, ≤ [`MAX_SNAPSHOT`] bytes.
     Snapshot(Bytes),
     /// A program's connection ended at the sender.
@@ -290,7 +293,7 @@ impl Control {
 
     /// Whether somebody waits for it: not for what only keeps count or time.
     pub(crate) fn is_waited_for(&self) -> bool {
-        !matches!(self, Self::Ping { .. } | Self::Pong { .. } | Self::Received(_))
+        !matches!(self, Self::Ping { .. } | Self::Pong { .. } | Self::Loss(_) | Self::Received(_))
     }
 
     /// Whether it reaches the peer exactly once in a session that is resumed, however often that is: those that are

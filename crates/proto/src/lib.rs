@@ -51,8 +51,8 @@ pub use note::{Note, NoteAction, NoteEnd, Urgency};
 pub use places::{Places, Source};
 pub use receipt::{Delivered, MAX_OPEN, MAX_RANGES, Receipt};
 pub use session::{
-    Config, Event, Limits, MAX_CHUNK, MAX_CHUNKS, MAX_FLUSH, MAX_SECRETS, MAX_UPDATE, PIPE_WINDOW, Repair,
-    RepairCounts, SMALL_UPDATE, STREAM_CANCELLED, STREAM_REFUSED, Session, Worth,
+    Config, Event, Limits, Loss, MAX_CHUNK, MAX_CHUNKS, MAX_FLUSH, MAX_SECRETS, MAX_UPDATE, PIPE_WINDOW,
+    Repair, RepairCounts, SMALL_UPDATE, STREAM_CANCELLED, STREAM_REFUSED, Session, Worth,
 };
 pub use time::{HostTime, Time};
 pub use tray::{

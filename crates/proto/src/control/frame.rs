@@ -10,7 +10,9 @@ use crate::file::{self, FileFate, FileOffer, MAX_FILE_PATH};
 use crate::note::{MAX_ACTION, MAX_TOKEN};
 use crate::tray::item_id;
 use crate::wire::{Reader, Writer};
-use crate::{ConnectionId, Error, HostTime, Note, NoteEnd, Receipt, TrayAct, TrayItem, TrayMenu, sanitise};
+use crate::{
+    ConnectionId, Error, HostTime, Loss, Note, NoteEnd, Receipt, TrayAct, TrayItem, TrayMenu, sanitise,
+};
 
 impl Control {
     /// Appends the message, without a length.
@@ -70,6 +72,9 @@ impl Control {
             Self::Listen(listen) => {
                 writer.varint(16);
                 listen.encode(writer);
+            }
+            Self::Loss(loss) => {
+                writer.varint(31).varint(loss.packets).varint(loss.lost);
             }
             told => told.encode_for_desk(writer),
         }
@@ -168,6 +173,7 @@ impl Control {
                 number => Self::GivenUp { number, code: code_of(&mut reader)? },
             },
             16 => Self::Listen(Listen::decode(&mut reader)?),
+            31 => Self::Loss(loss(&mut reader)?),
             17 => Self::OpenUrl {
                 id: reader.varint("the number of a question")?,
                 url: reader.str(MAX_URL, "an address")?.to_owned(),
@@ -242,6 +248,16 @@ impl Control {
             29 => Self::TrayAct { id: item_id(reader)?, act: TrayAct::decode(reader)? },
             _ => Self::Tray { is_there: reader.bool("whether there is a tray")? },
         })
+    }
+}
+
+fn loss(reader: &mut Reader<'_>) -> Result<Loss, Error> {
+    let packets = reader.varint("a number of packets")?;
+    match reader.varint("a number of lost packets")? {
+        lost if lost > packets => {
+            Err(Error::OutOfRange { expected: "a number of lost packets", max: packets, got: lost })
+        }
+        lost => Ok(Loss { packets, lost }),
     }
 }
 

@@ -147,6 +147,9 @@ impl Capabilities {
     /// Of an app side: who only [views](Self::VIEW) may hear the session, too. Needs [`SOUND`](Self::SOUND).
     pub const SHARED_SOUND: Self = Self(8192);
 
+    /// [`Control::Loss`](super::Control::Loss). Of a display side: it shows what the link loses.
+    pub const LOSS: Self = Self(16_384);
+
     /// The set with this bit mask; unknown bits are kept and mean nothing.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)

@@ -44,6 +44,7 @@ fn messages_survive_the_wire() {
         Control::Hello(Hello { incarnation: None, resuming: false, attempt: 0, began: 0, ..hello() }),
         Control::Ping { token: 1, sent: HostTime(2) },
         Control::Pong { token: 1, received: HostTime(3) },
+        Control::Loss(Loss { packets: 1 << 40, lost: 77 }),
         Control::Snapshot(Bytes::from_static(b"snapshot")),
         Control::AppClosed { connection, error: None },
         Control::AppClosed { connection, error: Some("broke".into()) },

@@ -9,6 +9,7 @@ mod event;
 mod incoming;
 mod jointly;
 mod ledger;
+mod losses;
 mod numbers;
 mod outgoing;
 mod protect;
@@ -25,6 +26,7 @@ use bytes::Bytes;
 
 pub use config::{Config, Limits, MAX_SECRETS, Repair};
 pub use event::Event;
+pub use losses::Loss;
 pub use protect::Worth;
 
 use crate::wire::{Reader, Writer};
@@ -35,6 +37,7 @@ use crate::{
     UpdateHeader, UpdateSeq, route,
 };
 use incoming::{Incoming, Output, Source};
+use losses::Losses;
 use outgoing::{MainFailed, Outgoing, Place};
 use resume::Resumption;
 use timers::{Due, Timers};
@@ -80,6 +83,9 @@ pub struct Session {
     events: VecDeque<Event>,
     timers: Timers,
     clock: ClockMap,
+    losses: Losses,
+    /// What the peer has said of what it sends.
+    peer_loss: Option<Loss>,
     agreed: Option<Agreed>,
     state: State,
     resumption: Resumption,
@@ -150,6 +156,8 @@ impl Session {
             events: VecDeque::new(),
             timers: Timers::new(config.start, config.silence, config.side),
             clock: ClockMap::default(),
+            losses: Losses::default(),
+            peer_loss: None,
             agreed: None,
             state: State::Open,
             resumption: Resumption::No,
@@ -185,6 +193,7 @@ impl Session {
     /// Takes what the carrier knows of its link now; to be told often, best before [`Session::poll_transmit`].
     pub fn set_link(&mut self, now: Time, link: &LinkState) {
         self.outgoing.set_link(now, link);
+        self.losses.set_link(link);
     }
 
     /// What the peer may make this side store from now on: less than it was told at the start, once it is known who the
@@ -476,6 +485,12 @@ impl Session {
         self.peer().map_or(Capabilities::NONE, |peer| peer.capabilities.common(self.config.offered()))
     }
 
+    /// What the link has lost of late of what the peer sent, where both have [`Capabilities::LOSS`] and the peer has
+    /// said so.
+    pub fn peer_loss(&self) -> Option<Loss> {
+        self.peer_loss
+    }
+
     /// The first compression of our list that the peer understands; [`Compression::None`] when there is none.
     pub fn compression(&self) -> Compression {
         self.agreed.as_ref().map_or(Compression::None, |agreed| agreed.compression)
@@ -663,7 +678,13 @@ impl Session {
             Control::Ping { token, .. } => {
                 self.timers.pinged(now)?;
                 self.outgoing.control(&Control::Pong { token, received: self.host_time(now) });
+                if self.capabilities().has(Capabilities::LOSS)
+                    && let Some(loss) = self.losses.look()
+                {
+                    self.outgoing.control(&Control::Loss(loss));
+                }
             }
+            Control::Loss(loss) => self.peer_loss = Some(loss),
             Control::Pong { token, received } => {
                 let sent = self.timers.ponged(token)?;
                 self.clock.sample(self.host_time(sent), received, self.host_time(now));

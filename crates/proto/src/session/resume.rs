@@ -174,7 +174,10 @@ impl Session {
     /// A message that may not come yet, or not at all.
     pub(super) fn check_turn(&self, message: &Control) -> Result<(), Error> {
         let answers = matches!(message, Control::Resume(_) | Control::Declined);
-        let anytime = matches!(message, Control::Hello(_) | Control::Ping { .. } | Control::Pong { .. });
+        let anytime = matches!(
+            message,
+            Control::Hello(_) | Control::Ping { .. } | Control::Pong { .. } | Control::Loss(_)
+        );
         let agreeing = self.resumption != Resumption::No;
         if anytime || answers || !agreeing {
             return Ok(());
