@@ -14,6 +14,7 @@ use crate::sessions::manage;
 use crate::slow_link::{mpv_to_its_end, narrow};
 use crate::sound::{Ear, Hosted};
 use crate::suspended::{go_on, stop};
+use crate::views::{self, view_here};
 
 #[test]
 #[ignore = "opens Chromium more often than `make test` has time for"]
@@ -25,17 +26,7 @@ fn a_page_in_chromium_shows_the_pixels_that_the_program_drew_and_hears_of_the_en
     let expected = sway.settled();
     let origin = serve();
     let mut chromium = Chromium::open(session.home(), &link(&session, &origin));
-    let mut shown = None;
-    let same = poll(PATIENCE, || {
-        shown = chromium.canvas();
-        (shown.as_ref() == Some(&expected)).then_some(())
-    });
-    if same.is_none() {
-        let place = expected.keep("page-expected");
-        let shown = shown.inspect(|shown| drop(shown.keep("page-shown")));
-        let difference = shown.map(|shown| expected.difference(&shown));
-        panic!("{}: {difference:?}; pictures in {place}", chromium.evaluate("document.body.innerText"));
-    }
+    shows("a program", &expected, || chromium.canvas());
     assert_eq!(chromium.evaluate("location.hash"), json!(""), "the ticket is not left in the address");
     assert_eq!(chromium.evaluate("document.documentElement?.dataset.state"), json!("shown"));
     foot.must_run();
@@ -63,9 +54,8 @@ fn what_is_typed_and_clicked_in_chromium_reaches_the_program_that_it_displays() 
     let heard = session.home().read_when("heard", |heard| heard.ends_with(b"\n"));
     assert_eq!(String::from_utf8_lossy(&heard), "hi é漢\n");
     until("a shell that listens to the mouse", || session.home().file("listens").exists().then_some(()));
-    let corner = chromium.evaluate(CORNER);
-    let side = |name| corner[name].as_f64().expect("a number");
-    chromium.click(side("x") + 6.0, side("y") + 6.0);
+    let (x, y) = corner(&mut chromium);
+    chromium.click(x + 6.0, y + 6.0);
     // The left button, pressed in the first column and row.
     session.home().read_when("clicked", |clicked| clicked.starts_with(b"\x1b[<0;1;1M"));
     foot.must_run();
@@ -160,6 +150,48 @@ fn what_a_program_copies_chromium_has_and_what_chromium_has_is_pasted_into_a_pro
 
 #[test]
 #[ignore = "opens Chromium more often than `make test` has time for"]
+fn a_picture_that_a_program_copies_chromium_has_and_one_of_chromiums_is_pasted() {
+    let sway = Sway::start();
+    let mut session = Session::start(&sway);
+    let mut foot = session.launch("foot").args(["sh", "-c", "seq 50; exec cat"]).start();
+    sway.window("foot", |_| true);
+    sway.settled();
+    let png = sway.launch("grim").args(["-g", "0,0 60x40", "-t", "png", "-"]).run();
+    let expected = Picture::from_png(&session.home().write("picture.png", png)).expect("a picture");
+    assert!(expected.colours() > 3, "it shows something");
+    let origin = serve();
+    let mut chromium = Chromium::open(session.home(), &control_link(&session, &origin));
+    chromium.grant_clipboard(&origin);
+    state(&mut chromium, "shown");
+    in_front(&mut chromium);
+    let copying = "exec wl-copy -f -t image/png < picture.png";
+    let copier = session.launch("sh").args(["-c", copying]).start();
+    until("the picture that was copied", || {
+        let told = chromium.evaluate(PICTURE);
+        let pixels = told["pixels"].as_array()?.iter().map(|value| value.as_u64().expect("a byte") as u8);
+        let side = |name| told[name].as_u64().expect("a length") as usize;
+        (Picture::of(side("width"), side("height"), pixels.collect()) == expected).then_some(())
+    });
+    chromium.evaluate(INVERT);
+    drop(copier);
+    in_front(&mut chromium);
+    chromium.paste();
+    let pasted = session.home().file("pasted.png");
+    let inverted = until("the picture that was pasted", || {
+        session.launch("sh").args(["-c", "wl-paste -t image/png > pasted.png"]).start().ended();
+        Picture::from_png(&pasted).filter(|pasted| pasted != &expected)
+    });
+    assert_eq!(inverted.size(), expected.size());
+    for at in (0..60).flat_map(|x| (0..40).map(move |y| (x, y))) {
+        let opposite = expected.pixel(at.0, at.1).map(|value| 255 - value);
+        assert_eq!(inverted.pixel(at.0, at.1), opposite, "{at:?}");
+    }
+    foot.must_run();
+    session.host.must_run();
+}
+
+#[test]
+#[ignore = "opens Chromium more often than `make test` has time for"]
 fn a_video_crosses_to_a_page_in_chromium_as_frames_and_is_exact_when_it_stops() {
     let sway = Sway::with_output(1600, 900);
     // What the display is sent, the page is sent too, if it takes it.
@@ -182,6 +214,73 @@ fn a_video_crosses_to_a_page_in_chromium_as_frames_and_is_exact_when_it_stops() 
 }
 
 #[test]
+#[ignore = "opens Chromium more often than `make test` has time for"]
+fn a_page_of_another_size_in_chromium_gives_it_to_the_window_and_its_wheel_scrolls() {
+    let sway = Sway::start();
+    let mut session = Session::start(&sway);
+    let foot = session.launch("foot").args(["sh", "-c", SIZES]).start();
+    sway.window("foot", |_| true);
+    let mut chromium = Chromium::open(session.home(), &control_link(&session, &serve()));
+    state(&mut chromium, "shown");
+    in_front(&mut chromium);
+    let told = |last: &[u8]| session.home().read_when("size", |size| size.ends_with(b"\n") && size != last);
+    let mut last = told(b"");
+    for (width, height, ratio) in [(700, 500, 1.0), (500, 400, 2.0), (950, 650, 1.0)] {
+        chromium.resize(width, height, ratio);
+        until("a picture that fills the page", || {
+            let (wide, high) = area(&mut chromium);
+            let pixels = [wide, high].map(|length| (f64::from(length) * ratio) as u32);
+            (wide == width && high < height && chromium.canvas()?.size() == pixels.into()).then_some(())
+        });
+        last = told(&last);
+    }
+    drop(foot);
+    let program = session.launch("weston-eventdemo").args(["--log-axis", "--log-motion"]);
+    let mut program = program.under(&["stdbuf", "-oL"]).start();
+    until("the program in front", || {
+        chromium.evaluate("document.title").as_str()?.contains("EventDemo").then_some(())
+    });
+    in_front(&mut chromium);
+    until("the pointer", || {
+        let (left, top) = corner(&mut chromium);
+        chromium.point(left + 199.0, top + 200.0);
+        chromium.point(left + 200.0, top + 200.0);
+        program.stdout().contains("motion").then_some(())
+    });
+    let (left, top) = corner(&mut chromium);
+    let steps = [1, -1];
+    for step in steps {
+        chromium.wheel(left + 200.0, top + 200.0, step);
+    }
+    until("both", || (program.stdout().matches("axis time").count() == steps.len()).then_some(()));
+    let heard = program.stdout();
+    for step in steps {
+        for expected in [
+            format!("axis discrete axis: 0 value: {step}\n"),
+            format!("axis: vertical, value: {}.000000\n", 15 * step),
+        ] {
+            assert_eq!(heard.matches(&expected).count(), 1, "{expected} in {heard}");
+        }
+    }
+    program.must_run();
+    session.host.must_run();
+}
+
+#[test]
+#[ignore = "needs Firefox ESR"]
+fn a_page_in_firefox_shows_the_pixels_that_the_program_drew() {
+    let sway = Sway::start();
+    let mut session = Session::start(&sway);
+    let mut foot = session.join((FOOT.prepare)(session.home())).start();
+    sway.window("foot", |_| true);
+    let expected = sway.settled();
+    let mut firefox = Firefox::open(session.home(), &link(&session, &serve()));
+    shows("a program in Firefox", &expected, || firefox.canvas());
+    foot.must_run();
+    session.must_run();
+}
+
+#[test]
 #[ignore = "needs Firefox ESR"]
 fn firefox_shows_a_program_and_types_into_it() {
     let sway = Sway::start();
@@ -197,6 +296,13 @@ fn firefox_shows_a_program_and_types_into_it() {
     let before = before.unwrap_or_else(|| panic!("no window in front: {told}"));
     firefox.press("hi é");
     until("what was typed to be shown", || (firefox.canvas()? != before).then_some(()));
+    // A viewer natively, which has the pixels of the display.
+    let looking = Sway::with_output(1600, 1200);
+    let mut view = view_here(&session, &looking).start();
+    looking.window("foot at the view", |window| window.app_id == "foot");
+    let shown = firefox.canvas().expect("a window");
+    views::shows(&looking, &shown);
+    view.must_run();
     firefox.press("\u{e006}");
     let heard = session.home().read_when("heard", |heard| heard.ends_with(b"\n"));
     assert_eq!(String::from_utf8_lossy(&heard), "hi é\n");
@@ -269,6 +375,35 @@ pub(crate) fn hears(chromium: &mut Chromium, is_it: impl Fn(&Heard) -> bool) -> 
     heard.unwrap_or_else(|| panic!("what is heard is {last}"))
 }
 
+/// Waits until a page's canvas shows this; keeps both pictures when it never does.
+pub(crate) fn shows(what: &str, expected: &Picture, mut canvas: impl FnMut() -> Option<Picture>) {
+    let mut shown = None;
+    let same = poll(PATIENCE, || {
+        shown = canvas();
+        (shown.as_ref() == Some(expected)).then_some(())
+    });
+    if same.is_none() {
+        let place = expected.keep("page-expected");
+        let shown = shown.inspect(|shown| drop(shown.keep("page-shown")));
+        let difference = shown.map(|shown| expected.difference(&shown));
+        panic!("{what} in the page: {difference:?}; pictures in {place}");
+    }
+}
+
+/// The size of the page's room for windows, in its own pixels.
+pub(crate) fn area(chromium: &mut Chromium) -> (u32, u32) {
+    let area = chromium.evaluate(AREA);
+    let side = |at: usize| area[at].as_u64().expect("a length") as u32;
+    (side(0), side(1))
+}
+
+/// Where the window's canvas begins on the page.
+pub(crate) fn corner(chromium: &mut Chromium) -> (f64, f64) {
+    let corner = chromium.evaluate(CORNER);
+    let side = |name| corner[name].as_f64().expect("a number");
+    (side("x"), side("y"))
+}
+
 /// The picture of the window in front, once the keys go there.
 pub(crate) fn in_front(chromium: &mut Chromium) -> Picture {
     until("the window in front", || {
@@ -306,8 +441,10 @@ pub(crate) fn serve() -> String {
     let port = listener.local_addr().expect("an address").port();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // A browser that goes away in between is none of this test's.
-            let _ = answer(&stream, &folder);
+            let folder = folder.clone();
+            // Chromium opens connections ahead on which it may ask for nothing. One that goes away in between is none
+            // of this test's.
+            std::thread::spawn(move || drop(answer(&stream, &folder)));
         }
     });
     format!("http://localhost:{port}")
@@ -340,12 +477,44 @@ fn answer(mut stream: &TcpStream, folder: &Path) -> std::io::Result<()> {
 const LISTENER: &str = "head -n 1 > heard; stty raw -echo; printf '\\033[?1000h\\033[?1006h'; \
     touch listens; head -c 9 > clicked; exec cat";
 
+/// Keeps what size it has, each time.
+const SIZES: &str = "trap 'stty size > size' WINCH; stty size > size; while :; do read line; done";
+
 /// Copies something after a line, and keeps what is pasted up to the end of another.
 const COPIER: &str = "head -n 1 > begun; printf '\\033]52;c;%s\\a' \"$(printf 'of the program, é' | base64)\"; \
     stty -icanon; exec cat > pasted";
 
 /// What the clipboard has.
 const READ: &str = "navigator.clipboard.readText()";
+
+/// The clipboard's picture, if it has one.
+const PICTURE: &str = r"(async () => {
+    const [item] = await navigator.clipboard.read();
+    if (!item?.types.includes('image/png')) {
+        return {};
+    }
+    const picture = await createImageBitmap(await item.getType('image/png'));
+    const { width, height } = picture;
+    const context = new OffscreenCanvas(width, height).getContext('2d');
+    context.drawImage(picture, 0, 0);
+    const all = context.getImageData(0, 0, width, height).data;
+    return { width, height, pixels: [...all].filter((_, at) => at % 4 < 3) };
+})()";
+
+/// Puts the opposite of that into the clipboard, as another window would, to which the user has gone meanwhile.
+const INVERT: &str = r"(async () => {
+    const [item] = await navigator.clipboard.read();
+    const picture = await createImageBitmap(await item.getType('image/png'));
+    const canvas = new OffscreenCanvas(picture.width, picture.height);
+    const context = canvas.getContext('2d');
+    context.drawImage(picture, 0, 0);
+    const all = context.getImageData(0, 0, picture.width, picture.height);
+    all.data.forEach((value, at) => { all.data[at] = at % 4 < 3 ? 255 - value : value; });
+    context.putImageData(all, 0, 0);
+    const blob = await canvas.convertToBlob({ type: 'image/png' });
+    await navigator.clipboard.write([new ClipboardItem({ 'image/png': blob })]);
+    dispatchEvent(new Event('blur'));
+})()";
 
 /// The button for sound.
 pub(crate) const BUTTON: &str = r"(() => {
@@ -388,6 +557,10 @@ const OVER: &str = "(() => {
     document.documentElement.classList.add('over');
     return getComputedStyle(document.getElementById('windows')).display;
 })()";
+
+/// The size of the place that has the windows.
+const AREA: &str = "(({ clientWidth, clientHeight }) => [clientWidth, clientHeight])(\
+    document.getElementById('windows'))";
 
 /// Where the window's canvas is on the page.
 const CORNER: &str = "document.querySelector('canvas').getBoundingClientRect().toJSON()";

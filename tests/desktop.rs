@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 
 use rustix::process::{Signal, kill_process};
+use wayferry_stage::LinkConfig;
 
+use crate::info::info;
 use crate::rig::{Compositor, Home, Keyboard, Launch, Program, Session, Sshd, Sway, Weston, until};
 
 /// A screen that is shown on a desk.
@@ -19,11 +21,15 @@ struct Shown {
 
 impl Shown {
     fn start() -> Self {
+        Self::start_with(|desk| Session::start_with(desk, &["--lossless"]), |screen| screen)
+    }
+
+    fn start_with(session: impl Fn(&Sway) -> Session, prepare: impl Fn(Launch) -> Launch) -> Self {
         let (desk, there) = (Sway::start(), Sway::with_output(800, 600));
         // A desktop that tiles gives a window nothing but its screen.
         desk.message(&["for_window [app_id=small] floating enable"]);
-        let session = Session::start_with(&desk, &["--lossless"]);
-        let screen = screen(&session, &there).start();
+        let session = session(&desk);
+        let screen = prepare(screen(&session, &there)).start();
         desk.window("the screen", |window| window.app_id == APP_ID && window.focused);
         Self { screen, session, there, desk }
     }
@@ -60,10 +66,32 @@ impl Shown {
         self.screen.must_run();
         self.session.must_run();
     }
+
+    /// How many frames were copied there, and how many were shown here, so far; see [`TOLD`].
+    fn frames(&self) -> (usize, usize) {
+        let told = self.screen.stderr();
+        let count = |object: &str, what: &str| {
+            told.lines().filter(|line| line.contains(object) && line.contains(what)).count()
+        };
+        (count(" <- zwlr_screencopy_frame_v1@", ".ready,"), count(" -> wl_surface@", ".commit("))
+    }
+
+    /// Bytes of the link between the two sides so far, both ways.
+    fn bytes(&self) -> u64 {
+        let stats = self.session.link.as_ref().expect("a link").stats();
+        stats.up.offered_bytes + stats.down.offered_bytes
+    }
+
+    /// Waits until the session says that it is so many seconds older; that says nothing on the link.
+    fn goes_on(&self, seconds: u64) {
+        let age = || info(self.session.home())[0]["state_seconds"].as_u64();
+        let then = age().expect("it is attached") + seconds;
+        until("time to pass", || (age()? >= then).then_some(()));
+    }
 }
 
 /// Prepares the program of a session that shows this screen.
-fn screen(session: &Session, there: &impl Compositor) -> Launch {
+pub(crate) fn screen(session: &Session, there: &impl Compositor) -> Launch {
     let socket = there.home().runtime().join(there.display()).display().to_string();
     let runtime = there.home().runtime().display().to_string();
     session.join(session.home().wayferry().args(["screen", "--of", &socket, "--runtime-dir", &runtime]))
@@ -155,6 +183,30 @@ fn the_pointer_is_at_the_screen_where_it_is_in_the_window() {
     ] {
         assert_eq!(heard.matches(expected).count(), 1, "{expected} in {heard}");
     }
+    shown.must_run();
+}
+
+/// What is sent are the pings of a session that rests (docs/wire.md, 3): the third is 4 s after the second.
+#[test]
+fn a_screen_on_which_nothing_changes_sends_no_frames_and_no_more_than_pings() {
+    let session = |desk: &Sway| Session::start_over(desk, LinkConfig::default(), &["--lossless"]);
+    let mut shown = Shown::start_with(session, |screen| screen.env(TOLD.0, TOLD.1));
+    let _foot = shown.terminal("exec cat");
+    until("the rest to begin", || {
+        let before = shown.frames();
+        // Whole seconds are told: of two, one at least has passed.
+        shown.goes_on(2);
+        (shown.frames() == before).then_some(())
+    });
+    let (frames, bytes) = (shown.frames(), shown.bytes());
+    shown.goes_on(REST);
+    assert_eq!(shown.frames(), frames, "copied and shown");
+    let sent = shown.bytes() - bytes;
+    assert!(sent <= PINGS, "{sent} bytes");
+    // And what does change is counted.
+    shown.letter(&mut Keyboard::new(&shown.desk));
+    until("its frame", || (shown.frames().0 > frames.0 && shown.frames().1 > frames.1).then_some(()));
+    assert!(shown.bytes() > bytes + sent);
     shown.must_run();
 }
 
@@ -368,4 +420,13 @@ fn regression_a_compositor_that_was_started_outlives_a_screen_that_is_killed() {
     until("the compositor to end", || UnixStream::connect(&socket).is_err().then_some(()));
 }
 
-const APP_ID: &str = "wayferry-desktop";
+pub(crate) const APP_ID: &str = "wayferry-desktop";
+
+/// Has a program that speaks Wayland tell on stderr all that it says and hears.
+const TOLD: (&str, &str) = ("WAYLAND_DEBUG", "1");
+
+/// Seconds for which nothing changes.
+const REST: u64 = 6;
+
+/// Bytes of so many seconds of rest: each ping with its answer and their acknowledgements has some 130.
+const PINGS: u64 = 800;

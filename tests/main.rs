@@ -8,6 +8,8 @@ mod completion;
 mod demo;
 mod desktop;
 mod desktop_entry;
+mod desktop_page;
+mod desktop_started;
 mod direct;
 mod docs;
 mod doctor;

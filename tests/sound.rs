@@ -82,12 +82,20 @@ impl Ear {
     }
 
     /// Waits until a second more of a tone was heard, each hundredth of it loud.
-    fn hears_a_tone(&self) {
+    pub(crate) fn hears_a_tone(&self) {
         let before = self.heard().len() / BLOCK * BLOCK;
         until("a second of the tone", || {
             let heard = self.heard();
             (longest_loud(heard.get(before..)?) >= 100).then_some(())
         });
+    }
+
+    /// Periods in a second of the tone that was heard first, once two seconds of it were.
+    pub(crate) fn pitch(&self) -> usize {
+        let heard = self.heard();
+        let left: Vec<i16> = samples(&heard).step_by(2).collect();
+        let loud = left.iter().position(|sample| *sample > 3000).expect("a tone") + 9_600;
+        left[loud..loud + 48_000].windows(2).filter(|pair| pair[0] < 0 && pair[1] >= 0).count()
     }
 }
 
@@ -158,11 +166,8 @@ fn opus_keeps_the_tone() {
     let _tone = session.tone();
     session.ear.hears_a_tone();
     session.ear.hears_a_tone();
-    let heard = session.ear.heard();
-    let left: Vec<i16> = samples(&heard).step_by(2).collect();
-    let loud = left.iter().position(|sample| *sample > 3000).expect("a tone") + 9_600;
-    let rises = left[loud..loud + 48_000].windows(2).filter(|pair| pair[0] < 0 && pair[1] >= 0).count();
-    assert!((438..=442).contains(&rises), "{rises} periods in a second");
+    let pitch = session.ear.pitch();
+    assert!((438..=442).contains(&pitch), "{pitch} periods in a second");
     session.must_run();
 }
 

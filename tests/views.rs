@@ -298,7 +298,7 @@ fn with_ticket(compositor: &impl Compositor, ticket: &str) -> Launch {
 }
 
 /// A viewer at a session of this machine, on a compositor.
-fn view_here(session: &Session, compositor: &impl Compositor) -> Launch {
+pub(crate) fn view_here(session: &Session, compositor: &impl Compositor) -> Launch {
     attach_here(session, compositor).arg("--view")
 }
 
@@ -312,7 +312,7 @@ pub(crate) fn same(active: &Sway, looking: &Sway) {
     show_the_same(|| active.screenshot(), looking, active.size());
 }
 
-fn shows(looking: &Sway, expected: &Picture) {
+pub(crate) fn shows(looking: &Sway, expected: &Picture) {
     show_the_same(|| expected.clone(), looking, expected.size());
 }
 

@@ -120,6 +120,17 @@ impl Chromium {
         }
     }
 
+    /// Pastes by keys as a user does, for which the page has an event: keys alone are none of the browser's here.
+    pub(crate) fn paste(&mut self) {
+        let event = json!({
+            "type": "rawKeyDown", "code": "KeyV", "key": "v", "modifiers": 2, "windowsVirtualKeyCode": 0x56,
+            "commands": ["paste"]
+        });
+        self.call("Input.dispatchKeyEvent", &event);
+        let event = json!({ "type": "keyUp", "code": "KeyV", "key": "v", "modifiers": 2 });
+        self.call("Input.dispatchKeyEvent", &event);
+    }
+
     /// Lets a page read and write the clipboard.
     pub(crate) fn grant_clipboard(&mut self, origin: &str) {
         let permissions = ["clipboardReadWrite", "clipboardSanitizedWrite"];
@@ -132,12 +143,30 @@ impl Chromium {
         self.call("Input.insertText", &json!({ "text": text }));
     }
 
+    /// Gives the page this size, and so many pixels of the screen to each of its own.
+    pub(crate) fn resize(&mut self, width: u32, height: u32, ratio: f64) {
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": ratio, "mobile": false });
+        self.call("Emulation.setDeviceMetricsOverride", &size);
+    }
+
+    /// Moves the pointer to a place of the page.
+    pub(crate) fn point(&mut self, x: f64, y: f64) {
+        self.call("Input.dispatchMouseEvent", &json!({ "type": "mouseMoved", "x": x, "y": y }));
+    }
+
+    /// Turns the wheel by a step, downwards (1) or upwards (-1), at a place of the page, whose pixels are the screen's:
+    /// else Chromium makes a part of a step of it.
+    pub(crate) fn wheel(&mut self, x: f64, y: f64, steps: i32) {
+        let event = json!({ "type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": 120 * steps });
+        self.call("Input.dispatchMouseEvent", &event);
+    }
+
     /// Presses and releases the left button at a place of the page.
     pub(crate) fn click(&mut self, x: f64, y: f64) {
-        for (kind, buttons) in [("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 0)] {
-            let button = if kind == "mouseMoved" { "none" } else { "left" };
+        self.point(x, y);
+        for (kind, buttons) in [("mousePressed", 1), ("mouseReleased", 0)] {
             let event = json!({
-                "type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1
+                "type": kind, "x": x, "y": y, "button": "left", "buttons": buttons, "clickCount": 1
             });
             self.call("Input.dispatchMouseEvent", &event);
         }
