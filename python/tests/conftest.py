@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import faulthandler
 import gc
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 
@@ -21,6 +23,8 @@ from wayferry import quic
 
 LIMIT = 30.0
 HARD_LIMIT = 60.0
+NOT_THERE = re.compile(r" is not (?:here|installed|for this interpreter)$")
+"""What a test is skipped for that misses a program or a library: not what one cannot do."""
 
 T = TypeVar("T")
 Pair = Callable[..., AbstractAsyncContextManager[tuple[quic.Connection, quic.Connection]]]
@@ -38,6 +42,20 @@ def run(main: Coroutine[Any, Any, T], *, limit: float = LIMIT) -> T:
             return await main
 
     return asyncio.run(bounded(), debug=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With `PEERS=required` a test that is skipped for what is not there fails."""
+    report = yield
+    if report.skipped and isinstance(report.longrepr, tuple) and os.environ.get("PEERS") == "required":
+        reason = report.longrepr[2]
+        if NOT_THERE.search(reason):
+            report.outcome, report.longrepr = (
+                "failed",
+                f"PEERS=required, and {reason.removeprefix('Skipped: ')}",
+            )
+    return report
 
 
 async def until(condition: Callable[[], object]) -> None:

@@ -130,6 +130,26 @@ fn a_control_stream_begins_with_its_settings() {
     assert_eq!(control(true, &[settings(b""), frame(0xf0700, b"\0")].concat()), fault::FRAME_UNEXPECTED);
 }
 
+/// RFC 9218 §7.2.
+#[test]
+fn priorities_are_of_requests() {
+    let control = |kind, content: &[u8]| {
+        let bytes = [frame(0x4, b""), frame(kind, content)].concat();
+        read(Phase::Settings, false, &bytes, 3).1
+    };
+    for content in [&b"\0u=1, i"[..], b"\x04", b"\x40\x08u=9", b"\x08=,\xff"] {
+        assert_eq!(control(0xf0700, content), Ok(()), "{content:?}");
+    }
+    for content in [&b""[..], b"\x40"] {
+        assert_eq!(code(control(0xf0700, content)), fault::FRAME_ERROR, "{content:?}");
+        assert_eq!(code(control(0xf0701, content)), fault::FRAME_ERROR, "{content:?}");
+    }
+    for id in [b"\x01", b"\x02", b"\x03"] {
+        assert_eq!(code(control(0xf0700, id)), fault::ID_ERROR, "{id:?}");
+    }
+    assert_eq!(code(control(0xf0701, b"\0u=1")), fault::ID_ERROR);
+}
+
 /// RFC 7541 Appendix C.4, C.6.
 #[test]
 fn huffmans_code_is_that_of_the_standard() {

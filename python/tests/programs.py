@@ -1,7 +1,8 @@
 """Other implementations as programs of their own: those of Python's libraries (`peers.py`), and those that
 `scripts/build-peers` has built into the folder `$WAYFERRY_PEERS`. How they are called is in `peers.py`.
 
-One that is not there is skipped, and so is what one says that it cannot do.
+One that is not there is skipped, unless `PEERS=required` (see `conftest.py`), and so is what one says that it
+cannot do.
 """
 
 from __future__ import annotations

@@ -55,6 +55,8 @@ PIN = quic.fingerprint(CERT)
 SERVER_TLS = quic.ServerTls(CERT, KEY, alpn=ALPN)
 CLIENT_TLS = quic.ClientTls(pins=[PIN], alpn=ALPN)
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent
+INSTALLED = pathlib.Path(quic.__file__).parents[2]
+"""Where the package is that these tests run with: the checkout's, or an installed one."""
 
 
 def run(
@@ -182,7 +184,7 @@ async def ended(waiting: Awaitable[object]) -> BaseException | None:
 
 def program(text: str, *arguments: str, limit: float = LIMIT) -> subprocess.Popen[str]:
     """A Python program of its own, in development mode and with warnings as errors; see `finish`."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE), str(PACKAGE / "tests")])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(INSTALLED), str(PACKAGE / "tests")])}
     return subprocess.Popen(
         [sys.executable, "-X", "dev", "-W", "error", "-c", textwrap.dedent(text), *arguments],
         env=environment,

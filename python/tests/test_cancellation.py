@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import itertools
 import os
 import random
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import Any, TypeVar
 
 from support import CLIENT_TLS, pair, rounds, run, serving
 
@@ -28,7 +30,8 @@ SECONDS = 50.0
 
 
 class Harrier:
-    """Runs operations and cancels them at random moments. `cancelled` counts, by the operation's name."""
+    """Runs operations and cancels them: at random moments, after each turn, at each wait. `cancelled` counts,
+    by the operation's name."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -42,10 +45,46 @@ class Harrier:
             if patience is not None:
                 await rounds(patience)
                 task.cancel()
-            try:
-                return await task
-            except asyncio.CancelledError:
-                self.cancelled[name] += 1
+            if not await self._was_cancelled(name, task):
+                return task.result()
+
+    async def at_each_turn(self, name: str, operation: Callable[..., Awaitable[T]], *arguments: object) -> T:
+        """As `retry`, but the attempts are cancelled after no turn of the loop, after one, after two, and so
+        on, until one has ended before."""
+        for turns in itertools.count():
+            task = asyncio.ensure_future(_awaited(operation, *arguments))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+                if task.done():
+                    return task.result()
+            task.cancel()
+            if not await self._was_cancelled(name, task):
+                return task.result()
+        raise AssertionError
+
+    async def at_each_wait(self, name: str, operation: Callable[..., Awaitable[T]], *arguments: object) -> T:
+        """As `retry`, but the attempts are cancelled as they begin to wait for the first time, as soon as
+        what the first wait is for is there, as they begin to wait for the second time, and so on, until one
+        does not wait so often. That one was never cancelled."""
+        for wait in itertools.count():
+            for is_late in (False, True):
+                task = asyncio.ensure_future(_cut(_awaited(operation, *arguments), wait, is_late))
+                if not await self._was_cancelled(name, task):
+                    assert not task.cancelling(), f"{name}: wait {wait} was cancelled, and it went on"
+                    return task.result()
+                assert task.cancelling(), f"{name}: it was cancelled, and not from here"
+        raise AssertionError
+
+    async def _was_cancelled(self, name: str, task: asyncio.Task[T]) -> bool:
+        """Waits for an attempt."""
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError:
+            # The test itself is, by its limit.
+            task.cancel()
+            raise
+        self.cancelled[name] += task.cancelled()
+        return task.cancelled()
 
     def size(self, most: int) -> int:
         return self._random.randrange(1, most)
@@ -65,6 +104,32 @@ PATIENCE = [0, 0, 1, 1, 2, 2, 3, 4, 6, 10, 30, None]
 
 async def _awaited(operation: Callable[..., Awaitable[T]], *arguments: object) -> T:
     return await operation(*arguments)
+
+
+@types.coroutine
+def _cut(coroutine: Coroutine[Any, Any, T], wait: int, is_late: bool) -> Generator[Any, Any, T]:
+    """Runs `coroutine` in a task of its own, which is cancelled in wait number `wait`."""
+    task = asyncio.current_task()
+    assert task is not None
+    step: Callable[[Any], Any] = coroutine.send
+    value: BaseException | None = None
+    for number in itertools.count():
+        try:
+            awaited = step(value)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]  # a coroutine's value is not typed here
+        if number == wait:
+            # Its callbacks come in order, this one before the task's.
+            if is_late and isinstance(awaited, asyncio.Future):
+                awaited.add_done_callback(lambda _: task.cancel())
+            else:
+                task.cancel()
+        try:
+            value = yield awaited
+            step = coroutine.send
+        except BaseException as error:  # it is the coroutine's
+            step, value = coroutine.throw, error
+    raise AssertionError
 
 
 def test_ten_thousand_cancellations_lose_and_double_nothing() -> None:

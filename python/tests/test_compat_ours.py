@@ -18,11 +18,13 @@ from typing import Any, ClassVar
 
 import pytest
 from relay import Relay
-from support import CERT, KEY, PIN, asynchronous, failing, rounds, until
+from support import CERT, KEY, PACKAGE, PIN, asynchronous, failing, rounds, until
+from test_cancellation import Harrier
 
 from wayferry import quic
 from wayferry.compat.aioquic.asyncio import QuicConnectionProtocol, connect, serve
 from wayferry.compat.aioquic.asyncio.server import _running as running_servers
+from wayferry.compat.aioquic.quic.configuration import REFUSED as REFUSED_FIELDS
 from wayferry.compat.aioquic.quic.configuration import QuicConfiguration
 from wayferry.compat.aioquic.quic.connection import QuicConnection
 from wayferry.compat.aioquic.quic.events import (
@@ -85,32 +87,55 @@ async def served(create_protocol: Callable[..., Any] = Recorder, **options: Any)
         await server.wait_closed()
 
 
-REFUSED = {
-    "capath": "/etc/ssl/certs",
-    "certificate_chain": ["x"],
-    "cipher_suites": [0x1301],
-    "connection_id_length": 4,
-    "initial_rtt": 0.2,
-    "max_datagram_size": 1400,
-    "original_version": 1,
-    "quantum_readiness_test": True,
-    "session_ticket": object(),
-    "supported_versions": [0x6B3343CF],
-    "token": b"x",
-    "certificate": object(),
-    "quic_logger": object(),
-    "secrets_log_file": io.StringIO(),
+# What is refused of a field, with words of the reason and of the way out.
+REFUSED: dict[str, tuple[Any, str, str]] = {
+    "capath": ("/etc/ssl/certs", "folders", "cafile or cadata"),
+    "certificate_chain": (["x"], "`str` is not read", "PEM"),
+    "cipher_suites": ([0x1301], "rustls's choice", "None"),
+    "connection_id_length": (4, "chosen by QUIC", "8"),
+    "initial_rtt": (0.2, "RFC 9002", "0.1"),
+    "max_datagram_size": (1400, "probing", "1200"),
+    "original_version": (1, "version 1", "None"),
+    "quantum_readiness_test": (True, "parameters", "False"),
+    "session_ticket": (object(), "in memory", "session_ticket_handler"),
+    "supported_versions": ([0x6B3343CF], "version 1", "leave it in"),
+    "token": (b"x", "kept by QUIC", "empty"),
+    "certificate": (object(), "`object` is not read", "PEM"),
+    "private_key": (object(), "`object` is not read", "PEM"),
+    "quic_logger": (object(), "native half", "QuicFileLogger"),
+    "secrets_log_file": (io.StringIO(), "by its name", r"open\(\)"),
 }
+# The same of arguments and of a server's field.
+REFUSED_BESIDES = {
+    "verify_mode": ("no certificates", "client_roots"),
+    "password": ("encrypted", "openssl pkey"),
+    "token_handler": ("kept by QUIC", "None"),
+    "frame_type": ("only applications", "None"),
+}
+
+
+def refusal(name: str) -> str:
+    """The pattern of an error's text: the name, the reason, the way out."""
+    reason, way_out = REFUSED[name][1:] if name in REFUSED else REFUSED_BESIDES[name]
+    return f"^{name}: [^;]*{reason}[^;]*; .*{way_out}"
 
 
 @pytest.mark.parametrize("field", REFUSED)
 @asynchronous
-async def test_what_a_field_asks_for_is_refused_by_name(field: str) -> None:
+async def test_what_a_field_asks_for_is_refused_by_name_with_the_reason_and_the_way_out(field: str) -> None:
     configuration = client_configuration()
-    setattr(configuration, field, REFUSED[field])
-    with pytest.raises(NotImplementedError, match=field):
+    setattr(configuration, field, REFUSED[field][0])
+    with pytest.raises(NotImplementedError, match=refusal(field)):
         async with connect("127.0.0.1", 1, configuration=configuration):
             pass
+
+
+def test_what_is_refused_stands_in_the_documentation() -> None:
+    page = (PACKAGE.parent / "docs" / "python.md").read_text()
+    section = page.partition("## Moving from aioquic")[2].partition("\n## ")[0]
+    assert set(REFUSED_FIELDS) <= set(REFUSED)
+    for name in [*REFUSED, *REFUSED_BESIDES]:
+        assert f"`{name}`" in section, name
 
 
 @pytest.mark.parametrize(
@@ -129,7 +154,7 @@ async def test_a_wrong_value_fails_instead_of_hanging(field: str, value: Any) ->
 
 @asynchronous
 async def test_options_without_counterpart_are_refused() -> None:
-    with pytest.raises(NotImplementedError, match="token_handler"):
+    with pytest.raises(NotImplementedError, match=refusal("token_handler")):
         async with connect("127.0.0.1", 1, token_handler=print):  # type: ignore[arg-type]  # the mistake
             pass
     for port in -1, 65536:
@@ -138,11 +163,11 @@ async def test_options_without_counterpart_are_refused() -> None:
                 pass
     with pytest.raises(ValueError, match="certificate"):
         await serve("127.0.0.1", 0, configuration=QuicConfiguration(is_client=False))
-    with pytest.raises(NotImplementedError, match="verify_mode"):
+    with pytest.raises(NotImplementedError, match=refusal("verify_mode")):
         await serve(
             "127.0.0.1", 0, configuration=QuicConfiguration(is_client=False, verify_mode=ssl.CERT_REQUIRED)
         )
-    with pytest.raises(NotImplementedError, match="password"):
+    with pytest.raises(NotImplementedError, match=refusal("password")):
         QuicConfiguration().load_cert_chain("cert.pem", "key.pem", password="secret")
     with pytest.warns(UserWarning, match="QuicFileLogger"):
         assert QuicLogger().to_dict()["traces"] == [{"events": []}]
@@ -154,11 +179,11 @@ async def test_options_without_counterpart_are_refused() -> None:
 async def test_what_the_connection_cannot_do_is_refused() -> None:
     async with served() as port, connect("127.0.0.1", port, configuration=client_configuration()) as client:
         for method in ("datagrams_to_send", "receive_datagram", "next_event", "get_timer", "handle_timer"):
-            with pytest.raises(NotImplementedError):
+            with pytest.raises(NotImplementedError, match=r"no sans-IO .*; take connect\(\)"):
                 getattr(client._quic, method)()
-        with pytest.raises(NotImplementedError):
+        with pytest.raises(NotImplementedError, match=refusal("frame_type")):
             client._quic.close(frame_type=0)
-        with pytest.raises(NotImplementedError):
+        with pytest.raises(NotImplementedError, match=r"^sendto: .*; send_datagram_frame\(\)"):
             client._transport.sendto(b"x")
         for code in (-1, 1 << 62):
             with pytest.raises(ValueError, match="62 bits"):
@@ -862,5 +887,99 @@ async def test_a_client_changes_its_connection_id() -> None:
             await client.ping()
             client.change_connection_id()
         await client.ping()
-        with pytest.raises(NotImplementedError, match="only clients"):
+        with pytest.raises(NotImplementedError, match="follows its clients; call it on a client"):
             (await recorded())._quic.change_connection_id()
+
+
+@asynchronous
+async def test_what_waits_may_be_cancelled_at_each_wait() -> None:
+    """Nothing is written twice, a ping that was given up is forgotten, the rest can be waited for again."""
+    harrier = Harrier(0)
+    readers: list[asyncio.StreamReader] = []
+    async with served(
+        QuicConnectionProtocol, stream_handler=lambda reader, writer: readers.append(reader)
+    ) as port:
+        async with connect(
+            "127.0.0.1", port, configuration=client_configuration(), wait_connected=False
+        ) as client:
+            await client.wait_connected()
+            await harrier.at_each_wait("ping", client.ping)
+            assert not client._ping_waiters
+            _, writer = await client.create_stream(is_unidirectional=True)
+            pieces = [bytes([number]) * 65536 for number in range(200)]
+            read = bytearray()
+
+            async def write() -> None:
+                for piece in pieces:
+                    writer.write(piece)
+                    await harrier.at_each_wait("drain", writer.drain)
+                writer.write_eof()
+                await harrier.at_each_wait("writer.wait_closed", writer.wait_closed)
+
+            writing = asyncio.ensure_future(write())
+            await until(lambda: harrier.cancelled["drain"])
+            while data := await readers[0].read(1 << 20):
+                read += data
+            await writing
+            assert read == b"".join(pieces)
+            waiting = asyncio.ensure_future(harrier.at_each_wait("wait_closed", client.wait_closed))
+            await rounds(5)
+            assert not waiting.done()
+        await waiting
+    assert harrier.least(["ping", "drain", "writer.wait_closed", "wait_closed"]) > 0
+
+
+@asynchronous
+async def test_connects_cancelled_at_each_wait_leave_nothing() -> None:
+    harrier = Harrier(0)
+
+    async def ask(port: int) -> bytes:
+        async with connect("127.0.0.1", port, configuration=client_configuration()) as client:
+            reader, writer = await client.create_stream()
+            writer.write(b"hello")
+            writer.write_eof()
+            return await reader.read()
+
+    async with served(stream_handler=answer) as port:
+        (server,) = running_servers
+        assert await harrier.at_each_wait("connect", ask, port) == b"hello"
+        await until(lambda: not server._protocols)
+    await until(lambda: len(asyncio.all_tasks()) == 1)
+    assert harrier.total > 3
+
+
+def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def echo() -> None:
+        writer.write(await reader.read())
+        writer.write_eof()
+
+    answering.add(task := asyncio.ensure_future(echo()))
+    task.add_done_callback(answering.discard)
+
+
+answering: set[asyncio.Future[None]] = set()
+
+
+def test_regression_cancelling_the_wait_for_a_server_to_close_cancelled_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    goes_on, close = asyncio.Event(), quic.Server.close
+
+    async def slowly(server: quic.Server) -> None:
+        await close(server)
+        await goes_on.wait()
+
+    monkeypatch.setattr(quic.Server, "close", slowly)
+
+    @asynchronous
+    async def test() -> None:
+        harrier = Harrier(0)
+        configuration = QuicConfiguration(is_client=False, certificate=CERT, private_key=KEY)
+        server = await serve("127.0.0.1", 0, configuration=configuration)
+        server.close()
+        waiting = asyncio.ensure_future(harrier.at_each_wait("wait_closed", server.wait_closed))
+        await until(lambda: waiting.done() or harrier.total >= 3)
+        goes_on.set()
+        await waiting
+
+    test()

@@ -80,6 +80,10 @@ CONTROLS: list[tuple[bytes, ErrorCode]] = [
     (number(0) + frame(4, b"\6\1\6\1"), ErrorCode.SETTINGS_ERROR),
     (number(0) + frame(4, bytes(100_000)), ErrorCode.EXCESSIVE_LOAD),
     (CONTROL + frame(7, b"\1") + frame(7, b"\2"), ErrorCode.ID_ERROR),
+    # RFC 9218 §7.2: priorities of nothing, of another stream than a request's, and of a push.
+    (CONTROL + frame(0xF0700, b""), ErrorCode.FRAME_ERROR),
+    (CONTROL + frame(0xF0700, b"\2u=1"), ErrorCode.ID_ERROR),
+    (CONTROL + frame(0xF0701, b"\0u=1"), ErrorCode.ID_ERROR),
     (number(1), ErrorCode.STREAM_CREATION_ERROR),
     (number(2) + b"\xc0\x01x", ErrorCode.QPACK_ENCODER_STREAM_ERROR),
     (number(3) + b"\x80", ErrorCode.QPACK_DECODER_STREAM_ERROR),
@@ -115,8 +119,10 @@ async def test_a_control_stream_that_ends_or_comes_twice() -> None:
 
 @asynchronous
 async def test_what_a_connection_bears() -> None:
-    """Unknown streams and frames, cancellations of QPACK, and its table set to nothing (RFC 9114 §9)."""
-    async with served() as server, raw_client(server) as client:
+    """Unknown streams and frames, cancellations of QPACK, and its table set to nothing (RFC 9114 §9);
+    priorities of requests, which may come before these and say what is no priority (RFC 9218)."""
+    priorities = b"".join(frame(0xF0700, b"\0" + value) for value in (b"u=1, i", b"", b"u=9", b"=,\xff"))
+    async with served() as server, raw_client(server, CONTROL + priorities) as client:
         kept = []
         for said in (
             number(0x21) + b"grease",

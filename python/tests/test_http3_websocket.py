@@ -14,6 +14,7 @@ import pytest
 import wsproto.events as ws
 from http3_support import frame, number, raw_client, served
 from support import asynchronous, rounds, until
+from test_cancellation import Harrier
 from wsproto.connection import Connection, ConnectionType
 
 from wayferry import quic
@@ -219,6 +220,109 @@ async def test_regression_a_client_that_takes_no_fields_had_a_websockets_end_rai
             assert caught.value.code == ErrorCode.INTERNAL_ERROR
     assert [end["code"] for end in ends] == [1002]
     assert not reported
+
+
+# What the client says, which call of the application is cancelled as it answers that, which comes next, and
+# what the client hears.
+LEFT_UNSAID: list[tuple[bytes, str, str, ws.Event]] = [
+    (b"\x89\x81" + bytes(4) + b"?", "receive", "receive", ws.Pong(b"?")),
+    (b"\x89\x81" + bytes(4) + b"?", "receive", "close", ws.Pong(b"?")),
+    (b"\x89\x81" + bytes(4) + b"?", "receive", "return", ws.Pong(b"?")),
+    (b"\x88\x82" + bytes(4) + b"\x0b\xb9", "receive", "receive", ws.CloseConnection(3001, "")),
+    (b"\x88\x82" + bytes(4) + b"\x0b\xb9", "receive", "close", ws.CloseConnection(3001, "")),
+    (b"\x88\x82" + bytes(4) + b"\x0b\xb9", "receive", "return", ws.CloseConnection(3001, "")),
+    (b"", "close", "receive", ws.CloseConnection(4000, "")),
+    (b"", "close", "close", ws.CloseConnection(4000, "")),
+    (b"", "close", "return", ws.CloseConnection(4000, "")),
+]
+
+
+@pytest.mark.parametrize(("said", "cancelled", "next_call", "heard"), LEFT_UNSAID)
+def test_regression_a_cancelled_call_lost_the_answer_to_a_ping_or_the_end(
+    sockets: list[Any], said: bytes, cancelled: str, next_call: str, heard: ws.Event
+) -> None:
+    """While the client reads nothing, so that each answer waits."""
+    told: list[dict[str, Any]] = []
+    full, was_cancelled = asyncio.Event(), asyncio.Event()
+
+    def waits() -> bool:
+        line = sockets[0]._outgoing._stream._waits
+        return line is not None and line.callers > 0
+
+    async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        async def close() -> None:
+            await send({"type": "websocket.close", "code": 4000})
+
+        calls: dict[str, Any] = {"receive": receive, "close": close}
+        await receive()
+        await send({"type": "websocket.accept"})
+        # It is taken as a whole, and leaves room for no other.
+        await send({"type": "websocket.send", "bytes": bytes(1 << 20)})
+        full.set()
+        call = asyncio.create_task(calls[cancelled]())
+        await until(waits)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        was_cancelled.set()
+        if next_call != "return":
+            told.append(await Harrier(0).at_each_wait(next_call, calls[next_call]))
+
+    @asynchronous
+    async def test() -> None:
+        narrow = quic.Config(stream_window=16 << 10)
+        async with served(app) as server, raw_client(server, config=narrow) as connection:
+            stream = await connection.open_bi()
+            await stream.write(frame(1, _native.http3_section(CONNECT, None)))
+            browser = Browser(stream)
+            await browser.told()
+            await full.wait()
+            if said:
+                await stream.write(frame(0, said))
+            await was_cancelled.wait()
+            if heard == ws.Pong(b"?"):
+                await stream.write(frame(0, masked(1, b"more")))
+            while isinstance(event := await browser.next(), ws.BytesMessage):
+                pass
+            assert event == heard
+            if event == ws.Pong(b"?"):
+                assert (await browser.next()).code == (4000 if next_call == "close" else 1000)
+            assert await browser.told() == b""
+        if next_call == "receive":
+            kind = "websocket.receive" if heard == ws.Pong(b"?") else "websocket.disconnect"
+            assert [message["type"] for message in told] == [kind]
+
+    test()
+
+
+def test_regression_a_client_that_takes_nothing_kept_the_place_of_an_application_that_had_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_budget, "PATIENCE", 0.1)
+    run, over = _socket.Socket.run, asyncio.Event()
+
+    async def watched(socket: _socket.Socket, *args: Any) -> None:
+        await run(socket, *args)
+        over.set()
+
+    monkeypatch.setattr(_socket.Socket, "run", watched)
+
+    async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "websocket.accept"})
+        await send({"type": "websocket.send", "bytes": bytes(1 << 20)})
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(send({"type": "websocket.close"}), 0.01)
+
+    @asynchronous
+    async def test() -> None:
+        narrow = quic.Config(stream_window=16 << 10)
+        async with served(app) as server, raw_client(server, config=narrow) as connection:
+            stream = await connection.open_bi()
+            await stream.write(frame(1, _native.http3_section(CONNECT, None)))
+            await over.wait()
+
+    test()
 
 
 def masked(kind: int, payload: bytes, *, last: bool = True) -> bytes:

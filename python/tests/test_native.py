@@ -584,7 +584,7 @@ def test_a_setting_out_of_its_range_is_a_value_error(change: dict[str, object]) 
 
 
 def test_qlog_without_the_feature_is_refused_loudly(tmp_path: os.PathLike[str]) -> None:
-    with pytest.raises(ValueError, match="qlog"):
+    with pytest.raises(ValueError, match="without the feature `qlog`"):
         config(qlog_dir=os.fspath(tmp_path))
 
 

@@ -128,17 +128,6 @@ async def test_each_has_its_own_key_log(tmp_path: pathlib.Path) -> None:
 
 
 @asynchronous
-async def test_each_has_its_own_qlog(tmp_path: pathlib.Path) -> None:
-    try:
-        config = quic.Config(qlog_dir=tmp_path / "one")
-    except ValueError:
-        pytest.skip("this build cannot write qlog")
-    async with neighbours(config, None) as (one, two):
-        await asyncio.gather(tell(one), tell(two))
-    assert len(list((tmp_path / "one").iterdir())) == 1
-
-
-@asynchronous
 async def test_early_data_goes_beside_others() -> None:
     server_tls = quic.ServerTls(CERT, KEY, alpn=ALPN, early_data=True)
     tls, tickets = quic.ClientTls(pins=[PIN], alpn=ALPN), quic.TicketStore()

@@ -522,3 +522,26 @@ fn secrets_and_events_are_written_where_that_is_wanted() {
     }
     std::fs::remove_dir_all(directory).unwrap();
 }
+
+#[cfg(feature = "qlog")]
+#[test]
+fn of_two_clients_on_one_socket_only_that_which_asks_writes_qlog() {
+    let directory = std::env::temp_dir().join(format!("wayferry-endpoint-qlog-{}", std::process::id()));
+    let tls = server_tls();
+    let mut listener = listener(&tls, Config::default(), Admission::default());
+    let engine = fresh_engine();
+    let mut join = |config| {
+        let connecting = connect(&engine, target(listener.local_address()), client_tls(&tls), config);
+        let server = accept(&mut listener);
+        (wait(connecting).unwrap(), server)
+    };
+    let mut both =
+        [join(Config { qlog: Some(directory.clone()), ..Config::default() }), join(Config::default())];
+    assert_eq!(both[0].0.local_address(), both[1].0.local_address());
+    for (client, server) in &mut both {
+        say(&mut open_uni(client), b"x");
+        assert_eq!(read_to_end(&mut accept_uni(server)).unwrap(), b"x");
+    }
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 1);
+    std::fs::remove_dir_all(directory).unwrap();
+}

@@ -223,14 +223,11 @@ impl Frames {
                 self.phase = Phase::Control;
                 settings(&content).map(|settings| Some(Frame::Settings(settings)))
             }
+            PRIORITY_UPDATE | PRIORITY_UPDATE_PUSH => prioritised(kind, &content).map(|()| None),
             _ => {
                 let mut rest = &content[..];
-                // Priorities say more than the number of a stream (RFC 9218 §7), which is not followed.
-                let alone = !matches!(kind, PRIORITY_UPDATE | PRIORITY_UPDATE_PUSH);
                 match number(&mut rest) {
-                    Some(id) if rest.is_empty() || !alone => {
-                        Ok((kind == GOAWAY).then_some(Frame::GoAway(id)))
-                    }
+                    Some(id) if rest.is_empty() => Ok((kind == GOAWAY).then_some(Frame::GoAway(id))),
                     _ => Err(Fault::new(FRAME_ERROR, "a frame of one number has something else")),
                 }
             }
@@ -303,6 +300,18 @@ fn settings(mut content: &[u8]) -> Result<Vec<(u64, u64)>, Fault> {
         settings.push((id, value));
     }
     Ok(settings)
+}
+
+/// Looks at a priority, which is not followed (RFC 9218 §7.2). Of its value nothing can be wrong: what is no dictionary
+/// is ignored as a whole (RFC 8941 §4.2), as are parameters that are unknown or out of range (RFC 9218 §4).
+fn prioritised(kind: u64, mut content: &[u8]) -> Result<(), Fault> {
+    match number(&mut content) {
+        None => Err(Fault::new(FRAME_ERROR, "a priority of nothing")),
+        // A request has a stream that the client opens both ways (RFC 9000 §2.1).
+        Some(id) if kind == PRIORITY_UPDATE && id % 4 == 0 => Ok(()),
+        Some(_) if kind == PRIORITY_UPDATE => Err(Fault::new(ID_ERROR, "a priority of what is no request")),
+        Some(_) => Err(Fault::new(ID_ERROR, "a priority of a push, of which there are none")),
+    }
 }
 
 /// A number at the beginning of `bytes`, which lose it (RFC 9000 §16).

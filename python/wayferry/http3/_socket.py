@@ -1,14 +1,19 @@
 """One WebSocket through an ASGI application (RFC 9220: an extended CONNECT that stays open).
 
 As with requests nothing is queued: `receive` reads from the stream and answers pings on its way, `send`
-writes to it. Each frame goes in one piece, so that neither cuts into the other's.
+writes to it. Each frame goes in one piece, so that neither cuts into the other's. What is owed to the client,
+the answer to a ping or the end, is kept until it has left: a call that was cancelled leaves it to the next.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from wayferry.http3 import _budget
 from wayferry.http3._budget import Full
 from wayferry.http3._cycle import Disconnected, checked_fields, date, is_of_disconnect, note_excused
 from wayferry.http3._websocket import (
@@ -27,6 +32,8 @@ from wayferry.http3.errors import ErrorCode
 from wayferry.quic import QuicError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from wayferry.http3._budget import Share
     from wayferry.http3._message import Incoming, Outgoing
     from wayferry.http3.asgi import App
@@ -37,7 +44,17 @@ __all__ = ["Socket"]
 class Socket:
     """The application's `receive` and `send` for one WebSocket."""
 
-    __slots__ = ("_accepted", "_asked", "_end", "_incoming", "_outgoing", "_reader", "_share")
+    __slots__ = (
+        "_accepted",
+        "_asked",
+        "_end",
+        "_incoming",
+        "_outgoing",
+        "_owed",
+        "_paying",
+        "_reader",
+        "_share",
+    )
 
     def __init__(self, incoming: Incoming, outgoing: Outgoing, share: Share) -> None:
         self._incoming = incoming
@@ -50,13 +67,16 @@ class Socket:
         self._accepted = False
         self._end: Close | None = None
         """How it ended."""
+        self._owed: deque[Callable[[], Coroutine[Any, Any, None]]] = deque()
+        """What the client has to be told, in order: at most an answer to a ping, as no more is read before
+        that has left, and the end."""
+        self._paying = asyncio.Lock()
 
     async def run(self, app: App, scope: dict[str, Any]) -> None:
         """Has the application speak."""
         try:
             await app(scope, self.receive, self.send)
-            if self._end is None:
-                await self._close(1000, "")
+            await self._part(1000)
         except Exception as error:
             if self._end is not None and is_of_disconnect(error):
                 note_excused(error)
@@ -64,19 +84,21 @@ class Socket:
                 message = f"wayferry.http3: the application failed at WebSocket {scope['path']!r}"
                 context = {"message": message, "exception": error}
                 asyncio.get_running_loop().call_exception_handler(context)
-            if self._end is None:
-                await self._close(1011, "")
+            await self._part(1011)
         finally:
             self._share.keep(0)
             self._outgoing.reset(ErrorCode.INTERNAL_ERROR)
             self._incoming.stop(ErrorCode.NO_ERROR)
 
     async def receive(self) -> dict[str, Any]:
-        """Cancel-safe: a cancelled wait has taken nothing."""
+        """Cancel-safe: a cancelled wait has taken no message, and what it had to answer the next call
+        answers."""
         if not self._asked:
             self._asked = True
             return {"type": "websocket.connect"}
         try:
+            if self._owed:
+                await self._pay()
             while self._end is None:
                 event = self._reader.next()
                 if isinstance(event, Message):
@@ -84,7 +106,8 @@ class Socket:
                     name, other = ("text", "bytes") if isinstance(event.data, str) else ("bytes", "text")
                     return {"type": "websocket.receive", name: event.data, other: None}
                 if isinstance(event, Ping):
-                    await self._outgoing.data(pong_frame(event.data))
+                    self._owed.append(partial(self._outgoing.data, pong_frame(event.data)))
+                    await self._pay()
                 elif isinstance(event, Close):
                     await self._close(event.code, event.reason)
                 elif data := await self._more():
@@ -111,8 +134,10 @@ class Socket:
         return await self._incoming.data()
 
     async def send(self, message: dict[str, Any]) -> None:
+        """Cancel-safe: a cancelled call has sent nothing. Only an end has begun then, and the next call says
+        the rest of it."""
         kind = message["type"]
-        if self._end is not None:
+        if self._end is not None and not (kind == "websocket.close" and self._owed):
             raise Disconnected("the WebSocket is over")
         try:
             if kind == "websocket.close":
@@ -136,21 +161,36 @@ class Socket:
         self._accepted = True
 
     async def _close(self, code: int, reason: str) -> None:
-        """Ends it on this side; before it was accepted that is a refusal (ASGI: with status 403)."""
+        """Ends it on this side, if it has not ended; before it was accepted that is a refusal (ASGI: with
+        status 403). Says what is owed in any case."""
         said = close_frame(code, reason)
-        if not self._over(Close(code, reason)):
-            return
-        try:
+        if self._over(Close(code, reason)):
             if not self._accepted:
-                await self._outgoing.section([(b":status", b"403"), (b"date", date())])
+                refusal = [(b":status", b"403"), (b"date", date())]
+                self._owed.append(partial(self._outgoing.section, refusal))
             elif code != ABNORMAL:
-                await self._outgoing.data(said)
-            await self._outgoing.finish()
+                self._owed.append(partial(self._outgoing.data, said))
+            self._owed.append(self._outgoing.finish)
+        try:
+            await self._pay()
         except (QuicError, ValueError):
             # The client is gone, or takes no fields.
-            return
+            self._owed.clear()
         finally:
             self._incoming.stop(ErrorCode.NO_ERROR)
+
+    async def _part(self, code: int) -> None:
+        """Ends it after the application, which bounds nothing any more: who takes nothing is left."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_budget.PATIENCE):
+                await self._close(code, "")
+
+    async def _pay(self) -> None:
+        """Says what is owed. Cancel-safe: what has not left is owed still."""
+        async with self._paying:
+            while self._owed:
+                await self._owed[0]()
+                self._owed.popleft()
 
     def _over(self, end: Close) -> bool:
         """It has ended so: its room is free, no matter how long the application goes on. False: it had ended

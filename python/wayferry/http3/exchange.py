@@ -66,8 +66,9 @@ class Exchange:
         """
         fields = encoded(trailers)
         if fields:
-            await self._outgoing.section(fields)
-        await self._outgoing.finish()
+            await self._outgoing.whole(fields, b"")
+        else:
+            await self._outgoing.finish()
 
     async def response(self) -> Head:
         """Waits for the answer's status and headers, and gives the same again later.

@@ -6,6 +6,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
+from wayferry.quic._asyncio import StreamReader
 from wayferry.quic._waiting import Line
 from wayferry.quic.errors import TooLarge
 
@@ -127,6 +128,18 @@ class ReceiveStream:
             raise TooLarge(len(held), limit)
         finally:
             self._line.leave()
+
+    def reader(self, limit: int = CHUNK) -> StreamReader:
+        """An `asyncio.StreamReader` on this stream, for code that is written for one.
+
+        It takes what comes until it holds twice `limit` bytes, then holds the peer back. Its reads raise this
+        stream's errors, after what came before. A reader that is dropped stops the stream. Read by the reader
+        alone, and from one of them.
+
+        Args:
+            limit: what asyncio's readers have it for: bytes of a line, at most.
+        """
+        return StreamReader(self, limit)
 
     def unordered(self) -> Unordered:
         """The data as they come, each piece with its offset, even if some are missing before it. For once

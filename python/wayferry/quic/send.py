@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from wayferry.quic._asyncio import StreamWriter
 from wayferry.quic._waiting import Line
 from wayferry.quic.errors import QuicError, StreamStopped
 
@@ -144,6 +145,16 @@ class SendStream:
             priority: −2³¹ to 2³¹ − 1, else ValueError.
         """
         self._native.set_priority(priority)
+
+    def writer(self) -> StreamWriter:
+        """An `asyncio.StreamWriter` on this stream, for code that is written for one.
+
+        Its `drain()` waits while more than 64 KiB wait here, `close()` and `write_eof()` are `finish()`,
+        `wait_closed()` is `acked()`; both raise this stream's errors, and ConnectionAbortedError after
+        `transport.abort()`. A writer that is dropped before its end resets the stream. Write by the writer
+        alone.
+        """
+        return StreamWriter(self)
 
     async def _write_frame(self, kind: int, data: Buffer) -> None:
         """`write` for a frame of HTTP/3 around `data`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
+from wayferry.quic._asyncio import StreamReader, StreamWriter
 from wayferry.quic.receive import CHUNK, ReceiveStream, Unordered
 from wayferry.quic.send import SendStream
 
@@ -64,6 +65,10 @@ class BiStream:
         """See `SendStream.stopped`. Cancel-safe: it only waits."""
         return self.send.stopped()
 
+    def writer(self) -> StreamWriter:
+        """See `SendStream.writer`."""
+        return self.send.writer()
+
     def reset(self, code: int = 0) -> None:
         """See `SendStream.reset`; the other half goes on."""
         self.send.reset(code)
@@ -83,6 +88,10 @@ class BiStream:
     def read_to_end(self, limit: int) -> Coroutine[Any, Any, bytes]:
         """See `ReceiveStream.read_to_end`. Cancel-safe: what had come is kept."""
         return self.receive.read_to_end(limit)
+
+    def reader(self, limit: int = CHUNK) -> StreamReader:
+        """See `ReceiveStream.reader`."""
+        return self.receive.reader(limit)
 
     def unordered(self) -> Unordered:
         """See `ReceiveStream.unordered`."""

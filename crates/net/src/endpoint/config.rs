@@ -124,7 +124,7 @@ impl Config {
             }
         }
         if self.qlog.is_some() && !cfg!(feature = "qlog") {
-            return wrong("this build cannot write qlog".into());
+            return wrong("this build cannot write qlog: it is without the feature `qlog`".into());
         }
         Ok(())
     }

@@ -45,7 +45,7 @@ async def connect(
         ValueError, NotImplementedError: what is asked for is not here; the text names the field.
     """
     if token_handler is not None:
-        raise NotImplementedError("token_handler: tokens are kept by QUIC")
+        raise NotImplementedError("token_handler: tokens are kept by QUIC; leave it None")
     if not 0 <= local_port <= 65535:
         raise OverflowError(f"local_port: {local_port} is out of range, ports are 0 to 65535")
     configuration = configuration or QuicConfiguration(is_client=True)

@@ -195,7 +195,9 @@ class Addresses(asyncio.DatagramTransport):
         return self._closing
 
     def sendto(self, data: Any, addr: Any = None) -> Never:
-        raise NotImplementedError("QUIC's socket cannot be written to")
+        raise NotImplementedError(
+            "sendto: QUIC's socket cannot be written to; send_datagram_frame() sends a datagram of QUIC"
+        )
 
 
 def attach(protocol: QuicConnectionProtocol, quic: QuicConnection, connecting: Any) -> "asyncio.Task[Any]":

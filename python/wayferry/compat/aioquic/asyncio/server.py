@@ -46,10 +46,10 @@ class QuicServer:
             self._closing = asyncio.ensure_future(self._close())
 
     async def wait_closed(self) -> None:
-        """Waits until the server and its connections are closed."""
+        """Waits until the server and its connections are closed. Cancel-safe: it only waits."""
         await asyncio.wait([self._accepting])
         if self._closing is not None:
-            await self._closing
+            await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
         protocols = list(self._protocols.values())

@@ -1,4 +1,5 @@
-"""`QuicConfiguration`: every field is either honoured or refused, by an error that names it.
+"""`QuicConfiguration`: a field is honoured, or refused by an error that names it; docs/python.md lists the
+little that is ignored.
 
 It is checked when it is used, by `connect()` or `serve()`, not when a field is set.
 """
@@ -37,7 +38,8 @@ class QuicConfiguration:
         is_client: must suit `connect()` or `serve()`.
         max_data, max_stream_data: bytes that the peer may send ahead; for a stream it is 2 MiB where more is
             asked for. The default means Wayferry's own, as aioquic only begins with it.
-        max_datagram_frame_size: None: no datagrams; else they are taken, of any size that a packet holds.
+        max_datagram_frame_size: None: no datagrams; else they are taken, of any size that a packet holds,
+            whichever number it is.
         quic_logger: a `QuicFileLogger`, or a `QuicLogger`, which keeps nothing.
         secrets_log_file: an open file with a name; secrets are appended to the file of that name.
         server_name: whom the certificate must name, instead of the host.
@@ -45,7 +47,7 @@ class QuicConfiguration:
         certificate, certificate_chain, private_key: set by `load_cert_chain`; PEM bytes, or objects of the
             library `cryptography`.
         session_ticket: what a `session_ticket_handler` of `connect()` was given, to resume that session.
-        supported_versions: must have version 1, which is spoken.
+        supported_versions: must have version 1, which is spoken; others are ignored.
         verify_mode: for clients, `ssl.CERT_NONE` trusts anybody.
 
     The others are refused unless they are left alone.
@@ -163,21 +165,27 @@ class QuicConfiguration:
         for certificate in self.certificate_chain:
             _check_pem("certificate_chain", certificate)
         if QuicProtocolVersion.VERSION_1 not in self.supported_versions:
-            raise NotImplementedError("supported_versions: only QUIC version 1 is spoken")
+            raise NotImplementedError(
+                "supported_versions: only QUIC version 1 is spoken; leave it in the list"
+            )
         if not isinstance(self.session_ticket, SessionTicket | None):
             raise NotImplementedError(
-                "session_ticket: must be one that a session_ticket_handler was given here"
+                "session_ticket: tickets stay in memory; take one that a session_ticket_handler was given"
             )
         if not isinstance(self.quic_logger, QuicLogger | None):
-            raise NotImplementedError("quic_logger: must be a QuicFileLogger or a QuicLogger of this package")
+            raise NotImplementedError(
+                "quic_logger: the native half writes qlog; take a QuicFileLogger of wayferry.compat.aioquic"
+            )
         if self.secrets_log_file is not None and not isinstance(
             getattr(self.secrets_log_file, "name", None), str
         ):
             raise NotImplementedError(
-                "secrets_log_file: must be a file with a name, the native half opens it"
+                "secrets_log_file: the native half opens it by its name; take one that open() gives"
             )
         if not is_client and self.verify_mode not in (None, ssl.CERT_NONE):
-            raise NotImplementedError("verify_mode: for client certificates see wayferry.quic.ServerTls")
+            raise NotImplementedError(
+                "verify_mode: a server asks for no certificates; wayferry.quic.ServerTls has client_roots"
+            )
 
 
 def _blocks(path: str | PathLike[str], label: bytes) -> list[bytes]:
@@ -195,7 +203,7 @@ def _check_pem(name: str, value: Any) -> None:
     if not hasattr(value, "public_bytes") and not hasattr(value, "private_bytes"):
         kind = type(value).__name__
         raise NotImplementedError(
-            f"{name}: PEM bytes are taken, or an object of `cryptography`, not `{kind}`"
+            f"{name}: `{kind}` is not read; give PEM bytes or an object of `cryptography`"
         )
 
 
@@ -214,14 +222,14 @@ def _pem(value: Any) -> bytes:
 
 
 PEM = re.compile(rb"-----BEGIN (?P<label>[A-Z0-9 ]+)-----.*?-----END (?P=label)-----\n?", re.DOTALL)
-# Why each of these fields cannot be set.
+# Why each of these fields cannot be set, and what to do instead.
 REFUSED = {
-    "capath": "give the certificates by cafile or cadata",
-    "cipher_suites": "the suites of TLS 1.3 are rustls's choice",
-    "connection_id_length": "connection ids are chosen by QUIC",
-    "initial_rtt": "the first round trip is assumed as RFC 9002 says",
-    "max_datagram_size": "the size of packets is found by probing the path",
-    "original_version": "only QUIC version 1 is spoken",
-    "quantum_readiness_test": "there is no such test",
-    "token": "tokens of earlier connections are kept by QUIC",
+    "capath": "folders of certificates are not read; give the certificates by cafile or cadata",
+    "cipher_suites": "the suites of TLS 1.3 are rustls's choice; leave it None",
+    "connection_id_length": "connection ids are chosen by QUIC; leave it 8",
+    "initial_rtt": "the first round trip is assumed as RFC 9002 says; leave it 0.1",
+    "max_datagram_size": "the size of packets is found by probing the path; leave it 1200",
+    "original_version": "only QUIC version 1 is spoken; leave it None",
+    "quantum_readiness_test": "QUIC's own parameters are sent and no others; leave it False",
+    "token": "tokens of earlier connections are kept by QUIC; leave it empty",
 }

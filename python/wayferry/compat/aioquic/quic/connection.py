@@ -124,7 +124,9 @@ class QuicConnection:
         """Closes, once the peer has what was written, or after a second."""
         _check(error_code)
         if frame_type is not None:
-            raise NotImplementedError("frame_type: only applications close here, QUIC closes for itself")
+            raise NotImplementedError(
+                "frame_type: only applications close here, QUIC closes for itself; leave it None"
+            )
         if self.is_over():
             return
         self._closing = ConnectionTerminated(int(error_code), None, reason_phrase)
@@ -136,12 +138,15 @@ class QuicConnection:
     def change_connection_id(self) -> None:
         """Takes another of the ids that the peer has given. NotImplementedError: on a server."""
         if not self._configuration.is_client:
-            raise NotImplementedError("change_connection_id: only clients do so, a server follows")
+            raise NotImplementedError(
+                "change_connection_id: a server follows its clients; call it on a client"
+            )
         self._when_connected(self._change_id)
 
     def _no_sans_io(self, *_args: Any, **_options: Any) -> Never:
         raise NotImplementedError(
-            "there is no sans-IO connection here: packets, timers and events move by themselves"
+            "there is no sans-IO connection here, packets, timers and events move by themselves; "
+            "take connect() and serve() of wayferry.compat.aioquic.asyncio"
         )
 
     connect = datagrams_to_send = get_timer = handle_timer = next_event = receive_datagram = _no_sans_io
