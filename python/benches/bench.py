@@ -3,10 +3,10 @@
     python bench.py [--only NAME,…] [--adapters NAME,…] [--rounds N] [--seconds S] [--json FILE] [--plot FILE]
     python bench.py --list
 
-Every sample is two fresh processes, a server and a client, on loopback; every byte is checked, of HTTP's
-bodies the length. Rounds are interleaved (A B C, A B C, …), so that a machine that slows down slows all;
-rows are medians. CPU is the time of all threads of both processes, user and system, per GB (10⁹ bytes) of
-payload or per thing done. The table goes to stdout, progress to stderr.
+Every sample is two fresh processes, a server and a client, on loopback (`loop-*`: one process that is both);
+every byte is checked, of HTTP's bodies the length. Rounds are interleaved (A B C, A B C, …): a machine
+that slows down slows all; rows are medians. CPU is the time of all threads of all processes, user and system,
+per GB (10⁹ bytes) of payload or per thing done. The table goes to stdout, progress to stderr.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def fits(scenario: Scenario, name: str) -> bool:
         return name in adapters.PYTHON and adapters.PYTHON[name].web
     if scenario.http:
         return name in adapters.PYTHON and adapters.PYTHON[name].http
-    return name not in scenario.without
+    return name not in scenario.without and (scenario.compat or name != adapters.COMPAT)
 
 
 def brief(sample: runner.Sample) -> str:

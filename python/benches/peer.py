@@ -194,8 +194,8 @@ class Peer:
             count += 1
         return {"count": count, "start": start}
 
-    async def do_datagrams(self, size: int, seconds: float, rate: float = 0) -> Answer:
-        """At `rate` per second, or as fast as the library takes them."""
+    async def do_datagrams(self, size: int, seconds: float, rate: float = 0, burst: int = 1) -> Answer:
+        """At `rate` per second, `burst` at a time, or as fast as the library takes them."""
         assert self.link is not None
         pattern, send = self.service.pattern, self.link.send_datagram
         start = time.monotonic()
@@ -203,9 +203,9 @@ class Peer:
         while (now := time.monotonic()) < start + seconds:
             await send(pattern.datagram(number, size))
             number += 1
-            if rate:
+            if rate and number % burst == 0:
                 await asyncio.sleep(max(0.0, start + number / rate - now))
-            elif number % YIELD == 0:
+            elif not rate and number % YIELD == 0:
                 await asyncio.sleep(0)
         return {"count": number, "bytes": number * size, "start": start, "header": HEADER.size}
 

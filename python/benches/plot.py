@@ -47,9 +47,7 @@ def draw(rows: Rows, scenarios: Sequence[Scenario], footer: str, path: Path) -> 
     height = TOP + sum(len(group) * STEP + GAP for _, group in groups) + BOTTOM
     parts = [*opening(height), *legend(present)]
     speed = Panel(SPEED, "Speed, × aiopquic", "longer is better; round trips: how many times shorter")
-    cpu = Panel(
-        CPU, "CPU time for the same work, × aiopquic", "shorter is better; both processes, all threads"
-    )
+    cpu = Panel(CPU, "CPU time for the same work, × aiopquic", "shorter is better; all processes and threads")
     for panel in (speed, cpu):
         parts += panel.heading(TOP, height - BOTTOM)
     y = float(TOP)
@@ -121,13 +119,18 @@ def text(x: float, y: float, words: str, kind: str, anchor: str = "start") -> st
 
 COLOURS = {
     "wayferry": "#0b6fa4",
+    "compat": "#7fb8d6",
     "aiopquic": "#e38b1f",
     "aioquic": "#8d8d97",
     "qh3": "#a88fd0",
     "noq": "#3b9b62",
     "udp": "#c8c8ce",
 }
-LONG = {"noq": "noq (Rust, no Python)", "udp": "plain UDP (a floor)"}
+LONG = {
+    "compat": "wayferry by aioquic's interface",
+    "noq": "noq (Rust, no Python)",
+    "udp": "plain UDP (a floor)",
+}
 UNITS = {
     "mbps": "Mbit/s",
     "per_s": "/s",

@@ -48,7 +48,7 @@ def compare(rows: Rows, scenarios: Sequence[Scenario]) -> None:
     metrics = {scenario.name: scenario.metric for scenario in scenarios}
     for (scenario, _), made in rows.items():
         made["ratio_to_aiopquic"] = times(made, rows.get((scenario, "aiopquic"), {}), metrics[scenario])
-    target.judge(rows)
+    target.judge(rows, scenarios)
 
 
 def times(made: Row, reference: Row, metric: str) -> float | None:

@@ -1,4 +1,4 @@
-"""Runs one scenario once with one adapter: two fresh processes, told what to do, and what they measured."""
+"""Runs one scenario once with one adapter: fresh processes, told what to do, and what they measured."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ class Place:
 
 
 class Run:
-    """Both processes of one run."""
+    """Both sides of one run, which may be one process."""
 
     def __init__(self, server: Child, client: Child, port: int, seconds: float) -> None:
         self.server, self.client, self.port, self.seconds = server, client, port, seconds
@@ -43,7 +43,8 @@ class Run:
         self.client.ask("connect", port=port or self.port)
 
     def mark(self) -> list[dict[str, Any]]:
-        return [child.ask("mark") for child in (self.server, self.client)]
+        sides = [self.server] if self.server is self.client else [self.server, self.client]
+        return [child.ask("mark") for child in sides]
 
     def warm_up(self, **order: Any) -> None:
         """A first transfer that is not measured: windows open, caches fill."""
@@ -63,10 +64,13 @@ def run(scenario: Scenario, adapter: str, place: Place, seconds: float, seed: in
         command = [sys.executable, str(HERE / "peer.py"), adapter, kind, str(setup)]
     environment = {"PYTHONPATH": os.pathsep.join([str(place.python_path), str(HERE)])}
     port = free_port()
-    with (
-        Child(command, place.folder / "server.log", environment) as server,
-        Child(command, place.folder / "client.log", environment) as client,
-    ):
+    with ExitStack() as children:
+
+        def started(side: str) -> Child:
+            return children.enter_context(Child(command, place.folder / f"{side}.log", environment))
+
+        server = started("server")
+        client = server if scenario.single else started("client")
         server.ask("listen", port=port)
         work: Callable[..., Sample] = KINDS[scenario.kind]
         return work(Run(server, client, port, seconds), scenario, seed)
@@ -163,6 +167,7 @@ def datagrams(run: Run, scenario: Scenario, seed: int) -> Sample:
     taken = got["last"] - sent["start"]
     return {
         "per_s": got["count"] / taken,
+        "complete": got["count"] == sent["count"],
         "loss_percent": 100 * (1 - got["count"] / sent["count"]),
         "p50_us": got["p50_us"],
         "p99_us": got["p99_us"],
@@ -236,7 +241,7 @@ def rate(size: int, seconds: float) -> Sample:
 
 
 def spent(before: list[dict[str, Any]], after: list[dict[str, Any]], size: int, count: int = 0) -> Sample:
-    """Both processes' time, per GB (10⁹ bytes) of payload and per thing done; and the larger one's peak."""
+    """All processes' time, per GB (10⁹ bytes) of payload and per thing done; and the larger one's peak."""
     cpu = sum(late["cpu"] - early["cpu"] for early, late in zip(before, after, strict=True))
     per = {"cpu_s_per_gb": cpu / size * 1e9} if size else {}
     each = {"cpu_us_each": cpu / count * 1e6} if count else {}

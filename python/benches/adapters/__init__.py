@@ -55,8 +55,10 @@ PYTHON = {
         Entry("aioquic", "aioquic", "aioquic", http=True),
         Entry("qh3", "qh3", "qh3"),
         Entry("udp", "udp", ""),
+        Entry("compat", "compat", "wayferry"),
     )
 }
 NATIVE = "noq"
+COMPAT = "compat"
 # In the order in which a round runs and a table lists them.
-NAMES = ["wayferry", "aiopquic", "aioquic", "qh3", NATIVE, "udp"]
+NAMES = ["wayferry", "compat", "aiopquic", "aioquic", "qh3", NATIVE, "udp"]
