@@ -39,6 +39,7 @@ test: page ## Run all tests but the heavy ones
 	$(LIMIT) $(TEST_SECONDS) cargo test --workspace --locked
 	$(LIMIT) $(BUILD_SECONDS) cargo test --locked --manifest-path fuzz/Cargo.toml
 	$(MAKE) --no-print-directory test-python
+	$(MAKE) --no-print-directory test-sdist
 
 .PHONY: build-python
 build-python: ## Build the Python package's native module, in place
@@ -50,8 +51,12 @@ test-python: build-python ## Run the Python package's tests (PYTHON=… chooses 
 	WAYFERRY_PEERS=$$PWD/$$($(LIMIT) $(BUILD_SECONDS) scripts/build-peers) \
 	    $(LIMIT) $(PYTHON_SECONDS) scripts/test-python $(ARGS)
 
+.PHONY: test-sdist
+test-sdist: ## Run aioquic's own tests and programs with the Python package as it installs from its sdist
+	TESTS_PYTHON=$$PWD/$$(scripts/setup --python) $(LIMIT) $(BUILD_SECONDS) scripts/build-wheels --sdist
+
 .PHONY: test-peers
-test-peers: build-python ## Try the Python package with every other implementation that can be built (needs Go for some)
+test-peers: build-python ## Try the Python package with every peer that can be built (PEERS=required: fail if one is missing)
 	WAYFERRY_PEERS=$$PWD/$$($(LIMIT) $(BUILD_SECONDS) scripts/build-peers --all) \
 	    $(LIMIT) $(PYTHON_SECONDS) scripts/test-python -rs tests/test_interop.py tests/test_interop_web.py \
 	    tests/test_interop_programs.py tests/test_http3_interop.py tests/test_http3_programs.py \
