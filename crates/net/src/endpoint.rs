@@ -19,6 +19,7 @@ mod drain;
 mod early;
 mod engine;
 mod failure;
+mod frames;
 mod lease;
 mod link;
 mod listen;

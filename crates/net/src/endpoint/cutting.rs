@@ -1,4 +1,4 @@
-//! Has the frames of packets [`cut`] as they are decrypted.
+//! Has the frames of packets [`cut`], and their PADDING [`widen`]ed, as they are decrypted.
 //!
 //! noq hands each packet to a key of its TLS session, so this is such a session around rustls'. Invariant: it changes
 //! nothing else, and nothing of what is sent.
@@ -16,6 +16,7 @@ use noq::{ConnectError, ConnectionId, PathId, Side};
 use noq_proto::TransportError;
 use noq_proto::transport_parameters::TransportParameters;
 
+use super::frames::widen;
 use super::pieces::cut;
 use super::readers::Readers;
 
@@ -40,7 +41,7 @@ impl CuttingSession {
     }
 
     fn cutting(&self, key: Box<dyn PacketKey>) -> Box<dyn PacketKey> {
-        Box::new(CuttingKey { key, readers: Arc::clone(&self.readers) })
+        Box::new(CuttingKey { key, readers: Some(Arc::clone(&self.readers)) })
     }
 
     /// What is sent stays as it is.
@@ -49,10 +50,17 @@ impl CuttingSession {
     }
 }
 
-/// Decrypts, and cuts.
+/// Decrypts, cuts and widens; without readers, it only widens.
 struct CuttingKey {
     key: Box<dyn PacketKey>,
-    readers: Arc<Readers>,
+    readers: Option<Arc<Readers>>,
+}
+
+/// Packets of the first kind carry no streams (RFC 9000 §12.5), but most of the PADDING.
+fn widening(keys: Keys) -> Keys {
+    let KeyPair { local, remote } = keys.packet;
+    let remote = Box::new(CuttingKey { key: remote, readers: None });
+    Keys { packet: KeyPair { local, remote }, ..keys }
 }
 
 impl ClientConfig for Cutting<QuicClientConfig> {
@@ -68,7 +76,7 @@ impl ClientConfig for Cutting<QuicClientConfig> {
 
 impl ServerConfig for Cutting<QuicServerConfig> {
     fn initial_keys(&self, version: u32, to: ConnectionId) -> Result<Keys, UnsupportedVersion> {
-        self.0.initial_keys(version, to)
+        self.0.initial_keys(version, to).map(widening)
     }
 
     fn retry_tag(&self, version: u32, first_to: ConnectionId, packet: &[u8]) -> [u8; 16] {
@@ -81,9 +89,8 @@ impl ServerConfig for Cutting<QuicServerConfig> {
 }
 
 impl Session for CuttingSession {
-    /// Without: packets of the first kind carry no streams.
     fn initial_keys(&self, to: ConnectionId, side: Side) -> Keys {
-        self.tls.initial_keys(to, side)
+        widening(self.tls.initial_keys(to, side))
     }
 
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
@@ -151,7 +158,10 @@ impl PacketKey for CuttingKey {
         payload: &mut BytesMut,
     ) -> Result<(), CryptoError> {
         self.key.decrypt(path, number, header, payload)?;
-        cut(payload, &self.readers);
+        if let Some(readers) = &self.readers {
+            cut(payload, readers);
+        }
+        widen(payload);
         Ok(())
     }
 

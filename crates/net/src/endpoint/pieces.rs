@@ -15,8 +15,9 @@ use std::ops::Range;
 
 use bytes::{BufMut, BytesMut};
 use noq::VarInt;
-use noq_proto::coding::{Decodable, Encodable};
+use noq_proto::coding::Encodable;
 
+use super::frames::{FIN, LENGTH, OFFSET, PADDING, STREAM, STREAM_LAST, number, skip};
 use super::readers::{Place, Readers};
 
 /// Cuts the STREAM frame that fills most of a packet, if one does (RFC 9000 §19.8), and notes what noq may merge.
@@ -71,29 +72,7 @@ impl Frame {
                     let data = at(rest)..at(rest) + rest.split_off(..length)?.len();
                     return Some(Self { start, kind, id, offset, data });
                 }
-                ACK => skip_ack(rest)?,
-                ACK_WITH_ECN => {
-                    skip_ack(rest)?;
-                    numbers::<3>(rest)?;
-                }
-                PADDING | PING | HANDSHAKE_DONE => {}
-                ALLOW_DATA | ALLOW_STREAMS_BI | ALLOW_STREAMS_UNI | DATA_BLOCKED | STREAMS_BLOCKED_BI
-                | STREAMS_BLOCKED_UNI | RETIRE_CONNECTION_ID => drop(number(rest)?),
-                STOP_SENDING | ALLOW_STREAM_DATA | STREAM_DATA_BLOCKED => drop(numbers::<2>(rest)?),
-                RESET_STREAM => drop(numbers::<3>(rest)?),
-                CRYPTO => {
-                    number(rest)?;
-                    skip_bytes(rest)?;
-                }
-                DATAGRAM => *rest = &[],
-                NEW_TOKEN | DATAGRAM_WITH_LENGTH => skip_bytes(rest)?,
-                NEW_CONNECTION_ID => {
-                    numbers::<2>(rest)?;
-                    let length = usize::from(*rest.split_off_first()?);
-                    rest.split_off(..length + RESET_TOKEN)?;
-                }
-                PATH_CHALLENGE | PATH_RESPONSE => drop(rest.split_off(..8)?),
-                _ => return None,
+                kind => skip(kind, rest)?,
             }
         }
     }
@@ -146,67 +125,6 @@ impl Frame {
     }
 }
 
-fn skip_ack(rest: &mut &[u8]) -> Option<()> {
-    let [_largest, _delay, ranges, _first] = numbers(rest)?;
-    for _ in 0..ranges.into_inner() {
-        numbers::<2>(rest)?;
-    }
-    Some(())
-}
-
-/// A number, and so many bytes.
-fn skip_bytes(rest: &mut &[u8]) -> Option<()> {
-    let length = usize::try_from(number(rest)?.into_inner()).ok()?;
-    rest.split_off(..length).map(drop)
-}
-
-fn number(rest: &mut &[u8]) -> Option<VarInt> {
-    VarInt::decode(rest).ok()
-}
-
-fn numbers<const N: usize>(rest: &mut &[u8]) -> Option<[VarInt; N]> {
-    let mut numbers = [VarInt::from_u32(0); N];
-    for place in &mut numbers {
-        *place = number(rest)?;
-    }
-    Some(numbers)
-}
-
-/// Kinds of frames (RFC 9000 §19); STREAM's has bits.
-const PADDING: u8 = 0x00;
-const PING: u8 = 0x01;
-const ACK: u8 = 0x02;
-const ACK_WITH_ECN: u8 = 0x03;
-const RESET_STREAM: u8 = 0x04;
-const STOP_SENDING: u8 = 0x05;
-const CRYPTO: u8 = 0x06;
-const NEW_TOKEN: u8 = 0x07;
-const STREAM: u8 = 0x08;
-const STREAM_LAST: u8 = 0x0f;
-const FIN: u8 = 0x01;
-const LENGTH: u8 = 0x02;
-const OFFSET: u8 = 0x04;
-/// MAX_DATA and its like.
-const ALLOW_DATA: u8 = 0x10;
-const ALLOW_STREAM_DATA: u8 = 0x11;
-const ALLOW_STREAMS_BI: u8 = 0x12;
-const ALLOW_STREAMS_UNI: u8 = 0x13;
-const DATA_BLOCKED: u8 = 0x14;
-const STREAM_DATA_BLOCKED: u8 = 0x15;
-const STREAMS_BLOCKED_BI: u8 = 0x16;
-const STREAMS_BLOCKED_UNI: u8 = 0x17;
-const NEW_CONNECTION_ID: u8 = 0x18;
-const RETIRE_CONNECTION_ID: u8 = 0x19;
-const PATH_CHALLENGE: u8 = 0x1a;
-const PATH_RESPONSE: u8 = 0x1b;
-const HANDSHAKE_DONE: u8 = 0x1e;
-/// RFC 9221 §4. One without its length takes the rest of the packet.
-const DATAGRAM: u8 = 0x30;
-const DATAGRAM_WITH_LENGTH: u8 = 0x31;
-
-/// Bytes of a stateless reset token (RFC 9000 §19.15).
-const RESET_TOKEN: usize = 16;
-
 /// Bytes of a header: the kind and three numbers.
 const HEADER_ROOM: usize = 1 + 3 * 8;
 
@@ -223,6 +141,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::Config;
+    use super::super::frames::*;
     use super::*;
 
     /// What a peer may send of a stream.
