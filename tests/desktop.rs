@@ -90,6 +90,19 @@ impl Shown {
     }
 }
 
+/// Of weston-eventdemo: one click and one step of the wheel, at the place where these tests point.
+pub(crate) fn heard_a_click_and_a_step(heard: &str) {
+    for expected in [
+        "button: 272, state: pressed, x: 300, y: 200",
+        "button: 272, state: released, x: 300, y: 200",
+        "axis source: wheel",
+        "axis discrete axis: 0 value: 1",
+        "axis: vertical, value: 15.000000",
+    ] {
+        assert_eq!(heard.matches(expected).count(), 1, "{expected} in {heard}");
+    }
+}
+
 /// Prepares the program of a session that shows this screen.
 pub(crate) fn screen(session: &Session, there: &impl Compositor) -> Launch {
     let socket = there.home().runtime().join(there.display()).display().to_string();
@@ -173,16 +186,7 @@ fn the_pointer_is_at_the_screen_where_it_is_in_the_window() {
     pointer.click(300, 200);
     pointer.wheel(1);
     until("the wheel", || program.stdout().contains("axis time").then_some(()));
-    let heard = program.stdout();
-    for expected in [
-        "button: 272, state: pressed, x: 300, y: 200",
-        "button: 272, state: released, x: 300, y: 200",
-        "axis source: wheel",
-        "axis discrete axis: 0 value: 1",
-        "axis: vertical, value: 15.000000",
-    ] {
-        assert_eq!(heard.matches(expected).count(), 1, "{expected} in {heard}");
-    }
+    heard_a_click_and_a_step(&program.stdout());
     shown.must_run();
 }
 

@@ -23,29 +23,14 @@ pub(super) fn widen(payload: &mut [u8]) {
                 return;
             }
             rest = &rest[run - 1..];
-        } else if skip_any(*kind, &mut rest).is_none() {
+        } else if skip(*kind, &mut rest).is_none() {
             return;
         }
     }
 }
 
-/// Past a frame of which the first byte was taken; `None` as with [`skip`].
-fn skip_any(kind: u8, rest: &mut &[u8]) -> Option<()> {
-    if !(STREAM..=STREAM_LAST).contains(&kind) {
-        return skip(kind, rest);
-    }
-    number(rest)?;
-    if kind & OFFSET != 0 {
-        number(rest)?;
-    }
-    if kind & LENGTH != 0 {
-        return skip_bytes(rest);
-    }
-    *rest = &[];
-    Some(())
-}
-
-/// Past any frame but STREAM; `None` for what is none of RFC 9000 and RFC 9221, or ends the connection.
+/// Past a frame of which the first byte was taken; `None` for what is none of RFC 9000 and RFC 9221, or ends the
+/// connection.
 pub(super) fn skip(kind: u8, rest: &mut &[u8]) -> Option<()> {
     match kind {
         ACK => skip_ack(rest)?,
@@ -61,6 +46,13 @@ pub(super) fn skip(kind: u8, rest: &mut &[u8]) -> Option<()> {
         CRYPTO => {
             number(rest)?;
             skip_bytes(rest)?;
+        }
+        STREAM..=STREAM_LAST => {
+            number(rest)?;
+            if kind & OFFSET != 0 {
+                number(rest)?;
+            }
+            if kind & LENGTH != 0 { skip_bytes(rest)? } else { *rest = &[] }
         }
         DATAGRAM => *rest = &[],
         NEW_TOKEN | DATAGRAM_WITH_LENGTH => skip_bytes(rest)?,
